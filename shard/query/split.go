@@ -206,20 +206,32 @@ func Moment(t time.Time) string {
 
 // At returns the statement for another time. s does not change.
 func (s *Split) At(now time.Time) *Split {
-	out := *s
 	if s.Moment == "" {
+		out := *s
 		return &out
 	}
-	out.Moment = Moment(now)
+	moment := Moment(now)
+	out := s.With(func(text string) string { return strings.ReplaceAll(text, s.Moment, moment) })
+	out.Moment = moment
+	return out
+}
+
+// With returns the split statement with all texts of statements replaced. s does not change.
+func (s *Split) With(replace func(text string) string) *Split {
+	out := *s
 	put := func(texts ...*string) {
 		for _, t := range texts {
-			*t = strings.ReplaceAll(*t, s.Moment, out.Moment)
+			*t = replace(*t)
 		}
 	}
 	put(&out.Worker, &out.Final)
 	out.Blocks = slices.Clone(s.Blocks)
 	for i := range out.Blocks {
 		put(&out.Blocks[i].Worker)
+	}
+	out.First = slices.Clone(s.First)
+	for i := range out.First {
+		put(&out.First[i].SQL)
 	}
 	if s.Best != nil {
 		at := *s.Best

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,21 +21,26 @@ func TestLongStatementsAreKept(t *testing.T) {
 		"texts in IN": 3600, "numbers in IN": 3600, "list": 3600, "OR": 900, "AND": 900, "CASE": 900,
 	} {
 		req := &query.Request{SQL: longLists[name](n), Database: "public", Tables: []query.Table{tab}}
+		if _, err := e.Analyze(t.Context(), req.SQL, "public"); err != nil {
+			t.Fatal(err)
+		}
 		parts, err := e.Split(t.Context(), req)
 		if err != nil || parts.Reason != "" {
 			t.Fatalf("%s: %v, %s", name, err, parts.Reason)
 		}
-		asked, worker := e.cache.get(cacheKey(req.SQL, "public")), e.cache.get(cacheKey(parts.Worker, "public"))
-		if asked == nil || worker == nil {
-			t.Fatalf("%s: the statement is kept: %t; that for nodes: %t", name, asked != nil, worker != nil)
-		}
 		part := *req
 		part.SQL = parts.Worker
-		for range 2 {
+		run := func() {
 			if err := e.Query(t.Context(), &part, func([]byte) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
+		run()
+		asked, worker := e.cache.get(cacheKey(req.SQL, "public")), e.cache.get(cacheKey(parts.Worker, "public"))
+		if asked == nil || worker == nil {
+			t.Fatalf("%s: the statement is kept: %t; that for nodes: %t", name, asked != nil, worker != nil)
+		}
+		run()
 		again, err := e.Split(t.Context(), req)
 		if err != nil || again.Worker != parts.Worker {
 			t.Fatalf("%s: %v", name, err)
@@ -73,5 +80,55 @@ func TestManyExpressions(t *testing.T) {
 	})
 	if err != nil || parts.Reason != "" || ctx.Err() != nil {
 		t.Fatal(parts, err, ctx.Err())
+	}
+}
+
+// TestShortenedLists checks that a statement with long lists is split as it would be without shortening them, and that
+// the statement for nodes has all literals.
+func TestShortenedLists(t *testing.T) {
+	dir := t.TempDir()
+	tab, _ := webServerLogs(t, dir, 1000)
+	e := openEngine(t, dir)
+	texts, numbers := repeated(300, "'host-%06d''s'", ", "), repeated(400, "%d", " ,\n")
+	negative, times := repeated(300, "-%d", ","), repeated(300, "'2026-01-01 00:00:00.%06d'", ",")
+	for name, sql := range map[string]string{
+		"short":        "SELECT count(*) FROM logs WHERE status IN (1, 2)",
+		"texts":        "SELECT host, count(*) FROM logs WHERE host IN (" + texts + ") GROUP BY host",
+		"numbers":      "SELECT count(*), max(ts) FROM logs WHERE status not in (" + numbers + ") AND ts < now()",
+		"negative":     "SELECT count(*) FROM logs WHERE status IN(" + negative + ")",
+		"two":          "SELECT * FROM logs WHERE status IN (" + numbers + ") AND host NOT IN (" + texts + ") LIMIT 3",
+		"HAVING":       "SELECT host, count(*) FROM logs GROUP BY host HAVING count(*) IN (" + numbers + ")",
+		"name":         "SELECT status IN (" + numbers + "), count(*) FROM logs GROUP BY 1",
+		"text of name": "SELECT host IN (" + texts + ") FROM logs ORDER BY ts LIMIT 2",
+		"alias":        "SELECT status IN (" + numbers + ") AS a, count(DISTINCT host) FROM logs GROUP BY a",
+		"best": "SELECT path, count(*) AS n FROM logs WHERE status IN (" + numbers + ") GROUP BY path ORDER BY n DESC " +
+			"LIMIT 9",
+		"times":    "SELECT count(*) FROM logs WHERE ts IN (" + times + ")",
+		"subquery": "SELECT count(*) FROM logs WHERE host IN (SELECT host FROM logs WHERE status IN (" + numbers + "))",
+		"union": "SELECT count(*) FROM logs WHERE status IN (" + numbers + ") UNION ALL SELECT count(*) FROM logs WHERE " +
+			"host IN (" + texts + ")",
+		"in a text":  "SELECT count(*) FROM logs WHERE host = 'a IN (" + numbers + ")'",
+		"mark":       "SELECT count(*) FROM logs WHERE status IN (" + numbers + ") AND status < 2146999999",
+		"wrong":      "SELECT count(*) FROM logs WHERE nowhere IN (" + numbers + ")",
+		"wrong type": "SELECT count(*) FROM logs WHERE status IN (" + texts + ")",
+		"not split":  "SELECT count(*) FROM logs WHERE status IN (" + numbers + ") AND random() > 2",
+	} {
+		req := &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}}
+		got, err := e.Split(t.Context(), req)
+		want, errWhole := e.split(t.Context(), req)
+		if fmt.Sprint(err) != fmt.Sprint(errWhole) {
+			t.Errorf("%s: %v, want %v", name, err, errWhole)
+		}
+		if err != nil {
+			continue
+		}
+		form := func(text string) string {
+			return strings.NewReplacer(" ", "", "\n", "", "(", "", ")", "").Replace(text)
+		}
+		a, b := got.At(time.Unix(0, 0)).With(form), want.At(time.Unix(0, 0)).With(form)
+		a.Moment, b.Moment = "", ""
+		if !reflect.DeepEqual(a, b) {
+			t.Errorf("%s:\n%+v\nwant\n%+v", name, a, b)
+		}
 	}
 }

@@ -29,6 +29,44 @@ import (
 //
 // It returns the errors of Query for a wrong statement.
 func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
+	short := sql.Shorten(req.SQL)
+	if short == nil || len(req.SQL) > sql.MaxSQL {
+		return e.split(ctx, req)
+	}
+	shorter := *req
+	shorter.SQL = short.SQL
+	if out, err := e.split(ctx, &shorter); err == nil {
+		if whole := restore(out, short); whole != nil {
+			return whole, nil
+		}
+	}
+	return e.split(ctx, req) // for the columns and errors of the whole statement
+}
+
+// restore returns the split of a statement from the split of the statement with shorter lists, or nil if a mark would
+// stay or a text would be too long.
+func restore(out *query.Split, short *sql.Shortened) *query.Split {
+	complete := true
+	whole := out.With(func(text string) string {
+		text, ok := short.Restore(text)
+		complete = complete && ok && len(text) <= sql.MaxSQL
+		return text
+	})
+	texts := []string{out.Reason}
+	if out.Combine != nil {
+		texts = append(texts, out.Combine.Names...)
+	}
+	for _, text := range texts {
+		same, ok := short.Restore(text)
+		complete = complete && ok && same == text
+	}
+	if !complete {
+		return nil
+	}
+	return whole
+}
+
+func (e *Engine) split(ctx context.Context, req *query.Request) (*query.Split, error) {
 	st, req, err := e.study(ctx, req)
 	if err != nil {
 		return nil, err
