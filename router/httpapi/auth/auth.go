@@ -200,7 +200,7 @@ func (p *Provider) publish(users *userList) {
 	for name, u := range users.byName {
 		if before != nil {
 			if b, ok := before.byName[name]; ok && b.stored == u.stored {
-				u.sender.Version, u.goodAt, u.keys = b.sender.Version, b.goodAt, b.keys
+				u.sender.Version, u.keys = b.sender.Version, b.keys
 				continue
 			}
 		}
@@ -367,31 +367,38 @@ func (p *Provider) unknownUser(name string) *user {
 }
 
 // checkFast reports whether the password is right. While too many sign-ins have failed, it accepts the password
-// only if the same password was right recently, as for slow checks.
+// only from where the user signed in recently, as for slow checks.
 func (p *Provider) checkFast(u *user, password string, from netip.Addr) (bool, error) {
 	locked := p.lockedError(u.sender.User, from)
-	now := p.now().UnixNano()
-	good := u.goodAt.Load()
-	if locked != nil && now-good > int64(rememberIdle) {
+	if locked != nil && !p.guesses.trusted(u.sender.User, from) {
 		return false, locked
 	}
 	if !u.password.matches(password) {
 		return false, locked
 	}
-	if now-good > int64(time.Second) {
-		u.goodAt.Store(now)
-	}
+	p.guesses.succeeded(u.sender.User, from)
 	return true, nil
 }
 
-// checkSlow reports whether the password is right. It uses a remembered result, or computes the hash.
-func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from netip.Addr) (bool, error) {
+// checkSlow reports whether the password is right. It uses a remembered result, or computes the hash. While too many
+// sign-ins have failed, it uses remembered results only where the user signed in recently. Otherwise whoever guesses
+// at another address would learn from them which guess is right, as often as the server can look them up.
+func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from netip.Addr) (match bool, err error) {
+	defer func() {
+		if match {
+			p.guesses.succeeded(u.sender.User, from)
+		}
+	}()
+	locked := p.lockedError(u.sender.User, from)
+	if locked != nil && !p.guesses.trusted(u.sender.User, from) {
+		return false, locked
+	}
 	key := p.remembered.key(u.sender.User, u.sender.Version, password)
 	if p.remembered.has(key) {
 		return true, nil
 	}
-	if err := p.lockedError(u.sender.User, from); err != nil {
-		return false, err
+	if locked != nil {
+		return false, locked
 	}
 	leave, err := p.slow.enter(ctx, p.guesses.suspect(from))
 	if err != nil {

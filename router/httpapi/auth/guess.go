@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"cordwood/proto/lru"
 	"cordwood/router/access"
 )
 
@@ -18,7 +19,8 @@ const (
 	maxFailures = 10
 	// maxFromAddress is the number of failures from one address in guessWindow that make the address suspect.
 	maxFromAddress = 300
-	// maxPairs limits the numbers of pairs and addresses that are counted. The oldest are removed first.
+	// maxPairs limits the numbers of pairs and addresses that are counted, and of pairs that signed in. The oldest are
+	// removed first.
 	maxPairs = 100_000
 )
 
@@ -29,6 +31,9 @@ type guesses struct {
 	seed  maphash.Seed
 	pairs tallies[pair]
 	hosts tallies[netip.Addr]
+
+	mu   sync.Mutex                  // guards good
+	good *lru.Cache[pair, time.Time] // when pairs signed in last, to the second
 }
 
 // pair is a user and a client's address. The user is stored as a hash of the name, because names may be long.
@@ -38,7 +43,7 @@ type pair struct {
 }
 
 func newGuesses(now func() time.Time) *guesses {
-	return &guesses{now: now, seed: maphash.MakeSeed()}
+	return &guesses{now: now, seed: maphash.MakeSeed(), good: lru.New[pair, time.Time](maxPairs)}
 }
 
 func (g *guesses) pair(user string, from netip.Addr) pair {
@@ -53,6 +58,24 @@ func (g *guesses) locked(user string, from netip.Addr) time.Duration {
 		return 0
 	}
 	return max(since.Add(guessWindow).Sub(now), time.Nanosecond)
+}
+
+// succeeded records that the user signed in from the address.
+func (g *guesses) succeeded(user string, from netip.Addr) {
+	k, now := g.pair(user, from), g.now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if last, ok := g.good.Get(k); !ok || now.Sub(last) >= time.Second {
+		g.good.Put(k, now, 1)
+	}
+}
+
+// trusted reports whether the user signed in from the address within the time rememberIdle.
+func (g *guesses) trusted(user string, from netip.Addr) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	last, ok := g.good.Peek(g.pair(user, from))
+	return ok && g.now().Sub(last) <= rememberIdle
 }
 
 // suspect reports whether too many sign-ins from the address failed, so that its checks come last.

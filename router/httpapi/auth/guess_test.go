@@ -147,16 +147,52 @@ func TestGuessing(t *testing.T) {
 				t.Errorf("slow %t: %s: %d", slow, what, got)
 			}
 		}
-		// The user has signed in from another address, so the server remembers that the credentials are right.
-		if got := code(p, "ann", "secret", "192.0.2.7"); got != 0 {
-			t.Errorf("slow %t: remembered credentials: %d", slow, got)
-		}
-		if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.RateLimited {
-			t.Errorf("slow %t: a wrong password: %d", slow, got)
+		// That the user signed in elsewhere does not help somebody who guesses here.
+		for _, password := range []string{"secret", "wrong"} {
+			if got := code(p, "ann", password, "192.0.2.7"); got != errs.RateLimited {
+				t.Errorf("slow %t: the password %s of a user who signed in elsewhere: %d", slow, password, got)
+			}
 		}
 		c.move(50 * time.Second)
 		if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.UserPasswordMismatch {
 			t.Errorf("slow %t: after the minute: %d", slow, got)
+		}
+	}
+}
+
+// TestGuessingBesideUser checks that somebody who guesses at the address of a user does not lock out the user.
+func TestGuessingBesideUser(t *testing.T) {
+	for _, slow := range []bool{false, true} {
+		p, c := timed(t, "ann=secret")
+		if slow {
+			p.users.Load().byName["ann"].password = &countingVerifier{}
+		}
+		for minute := range 3 {
+			if got := code(p, "ann", "secret", "192.0.2.7"); got != 0 {
+				t.Fatalf("slow %t, minute %d: the right password: %d", slow, minute, got)
+			}
+			for range 2 * maxFailures {
+				code(p, "ann", "wrong", "192.0.2.7")
+			}
+			if got := code(p, "ann", "wrong", "192.0.2.7"); got != errs.RateLimited {
+				t.Fatalf("slow %t, minute %d: a wrong password: %d", slow, minute, got)
+			}
+			if got := code(p, "ann", "secret", "192.0.2.7"); got != 0 {
+				t.Errorf("slow %t, minute %d: the right password of a locked pair: %d", slow, minute, got)
+			}
+			c.move(time.Minute)
+		}
+		for range 2 * maxFailures {
+			code(p, "ann", "wrong", "192.0.2.7")
+			c.move(time.Second)
+		}
+		c.move(guessWindow)
+		c.move(rememberIdle)
+		for range maxFailures {
+			code(p, "ann", "wrong", "192.0.2.7")
+		}
+		if got := code(p, "ann", "secret", "192.0.2.7"); got != errs.RateLimited {
+			t.Errorf("slow %t: long after the user signed in: %d", slow, got)
 		}
 	}
 }

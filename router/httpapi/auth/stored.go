@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"cordwood/meta/metaclient"
@@ -83,7 +82,7 @@ func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
 			User: one.Name, Proof: "password", Version: storedVersion | one.PasswordVersion, Database: one.DefaultDatabase,
 			Grants: rights.IndexOf(one, func(name string) *metapb.AccessPrincipal { return l.principals[name] }),
 		},
-		stored: sha256.Sum256([]byte(one.Verifier)), goodAt: &atomic.Int64{},
+		stored: sha256.Sum256([]byte(one.Verifier)),
 	}}
 	if one.ValidUntilUnixNano != 0 {
 		u.until = time.Unix(0, one.ValidUntilUnixNano)

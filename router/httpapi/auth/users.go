@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -18,9 +17,6 @@ type user struct {
 	password verifier
 	// stored is the digest of the stored password. A changed digest shows that the password was changed.
 	stored [sha256.Size]byte
-	// goodAt is the Unix time in nanoseconds at which the password was last right. Only fast checks use it. For slow
-	// checks, the type remembered is used instead.
-	goodAt *atomic.Int64
 	// keys are the SCRAM keys; nil if there are none.
 	keys *scram.Keys
 	// certificate is the name in the user's certificates, if it is not the name of the user.
@@ -115,7 +111,7 @@ func parseUser(s string) (*user, error) {
 	if name == "" {
 		return nil, fmt.Errorf("no user name before =")
 	}
-	u := &user{sender: access.Sender{User: name, Right: access.ReadWrite, Proof: "password"}, goodAt: &atomic.Int64{}}
+	u := &user{sender: access.Sender{User: name, Right: access.ReadWrite, Proof: "password"}}
 	if hasMode {
 		switch strings.ToLower(mode) {
 		case "rw", "readwrite", "read_write":
