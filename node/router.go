@@ -68,7 +68,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Waiting: n.cfg.Query.MaxWaiting, WaitingPerUser: n.cfg.Query.MaxWaitingPerUser, MaxWait: n.cfg.Query.MaxWait,
 		MaxColumns: n.cfg.Limits.MaxColumns, Writable: n.disk.writable, Logger: n.log, Registerer: n.registry,
 		Changes: n.changes,
-		Users:   users.Names, Sessions: n.sessions.list, Quotas: quotas,
+		Users:   users.Users, Sessions: n.sessions.list, Quotas: quotas,
 	}
 	n.registerAge(users)
 	if users != nil { // a nil provider in the interface would not be nil

@@ -149,7 +149,9 @@ func (s *fakeService) Target(ctx context.Context, database, name string) (*schem
 func (s *fakeService) Catalog(_ context.Context, catalog, user string) *pgcatalog.Source {
 	return &pgcatalog.Source{
 		Catalog: catalog, User: user, Databases: []string{"public", "shop"},
-		Tables: func(string) []*schema.Table { return nil },
+		Tables:  func(string) []*schema.Table { return nil },
+		Seen:    func(string) []*schema.Table { return nil },
+		Holders: func() []pgcatalog.Holder { return nil },
 	}
 }
 

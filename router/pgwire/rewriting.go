@@ -84,6 +84,21 @@ func (t *translator) placed(err error, cmd *command, text string) error {
 	return e
 }
 
+// finder returns the OID of a table of a database.
+type finder func(database, name string) (int64, bool)
+
+// kept returns a finder in the tables that of lists, which is called once for each database.
+func kept(of func(database string) map[string]int64) finder {
+	tables := map[string]map[string]int64{}
+	return func(database, name string) (int64, bool) {
+		if tables[database] == nil {
+			tables[database] = of(database)
+		}
+		oid, ok := tables[database][name]
+		return oid, ok
+	}
+}
+
 // rewriteSession returns the properties of the session that statements can depend on.
 func (t *translator) rewriteSession() *rewrite.Session {
 	s := t.session
@@ -93,13 +108,20 @@ func (t *translator) rewriteSession() *rewrite.Session {
 	}
 	// A statement may use many names: the results of look-ups are kept while it is rewritten.
 	source := sync.OnceValue(t.runner.catalog)
-	tables := map[string]map[string]int64{}
-	find := func(database, name string) (int64, bool) {
-		if tables[database] == nil {
-			tables[database] = source().TableOIDs(database)
+	find := kept(func(database string) map[string]int64 { return source().TableOIDs(database) })
+	seen := kept(func(database string) map[string]int64 { return source().SeenOIDs(database) })
+	inPath := func(find finder) finder {
+		return func(database, name string) (int64, bool) {
+			if database != "" {
+				return find(database, name)
+			}
+			for _, d := range path {
+				if oid, ok := find(d, name); ok {
+					return oid, true
+				}
+			}
+			return 0, false
 		}
-		oid, ok := tables[database][name]
-		return oid, ok
 	}
 	return &rewrite.Session{
 		Catalog: s.database, Path: path, User: s.user, Version: t.version, PID: t.pid, Setting: s.lookUp,
@@ -113,17 +135,10 @@ func (t *translator) rewriteSession() *rewrite.Session {
 			_, ok := find(path[0], name)
 			return ok
 		},
-		Relation: func(database, name string) (int64, bool) {
-			if database != "" {
-				return find(database, name)
-			}
-			for _, d := range path {
-				if oid, ok := find(d, name); ok {
-					return oid, true
-				}
-			}
-			return 0, false
-		},
+		Relation:  inPath(find),
+		Seen:      inPath(seen),
+		HasColumn: func(oid int64, name string) bool { return source().HasColumn(oid, name) },
+		Role:      func(name string) (int64, bool) { return source().RoleOID(name) },
 		Named:     func(name string) []int64 { return source().Named(name) },
 		SchemaOID: func(name string) int64 { return source().SchemaOID(name) },
 	}

@@ -109,8 +109,8 @@ type Config struct {
 	// Accounts has the users and roles; nil: users are not authenticated.
 	Accounts Accounts
 
-	// Users returns the names of all users. By default there are none.
-	Users func() []string
+	// Users returns all users who may sign in, with their rights. By default there are none.
+	Users func() []access.Sender
 	// Sessions returns the sessions of PostgreSQL clients: of all nodes, or only of this one. If some nodes do not
 	// answer, it returns an error and what is known. By default there are none.
 	Sessions func(ctx context.Context, all bool) ([]*metapb.ClientSession, error)
@@ -159,7 +159,7 @@ func (c Config) withDefaults() Config {
 		c.Writable = func() error { return nil }
 	}
 	if c.Users == nil {
-		c.Users = func() []string { return nil }
+		c.Users = func() []access.Sender { return nil }
 	}
 	if c.Sessions == nil {
 		c.Sessions = func(context.Context, bool) ([]*metapb.ClientSession, error) { return nil, nil }

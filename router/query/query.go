@@ -48,7 +48,7 @@ func New(cfg Config) (*Service, error) {
 	s := &Service{
 		cfg: cfg, changes: cfg.Changes, names: n, definer: definer{n, cfg.MaxColumns},
 		reader: &reader{
-			names: n, shards: cfg.Shards, gate: newGate(cfg), quotas: cfg.Quotas, clients: clients{cfg.Users, cfg.Sessions},
+			names: n, shards: cfg.Shards, gate: newGate(cfg), quotas: cfg.Quotas, clients: newClients(cfg),
 			changes: cfg.Changes, definitions: newDefinitions(cfg.ClusterVersion),
 		},
 	}
@@ -57,6 +57,14 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+func newClients(cfg Config) clients {
+	c := clients{users: cfg.Users, sessions: cfg.Sessions}
+	if cfg.Accounts != nil {
+		c.principals = cfg.Accounts.Principals
+	}
+	return c
 }
 
 func newGate(cfg Config) *turns.Gate {

@@ -111,7 +111,7 @@ func TestDescribeQuery(t *testing.T) {
 // TestClientSessions checks who sees which sessions of PostgreSQL clients, and which users.
 func TestClientSessions(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
-		c.Users = func() []string { return []string{"ann", "bob"} }
+		c.Users = func() []access.Sender { return []access.Sender{{User: "ann"}, {User: "bob"}} }
 		c.Sessions = func(_ context.Context, all bool) ([]*metapb.ClientSession, error) {
 			list := []*metapb.ClientSession{{
 				NodeId: "n1", Pid: 7, Share: "user ann", Principal: "ann", Address: "192.0.2.1", ApplicationName: "psql",

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"sync"
 
 	"cordwood/proto/schema"
 	"cordwood/router/access"
@@ -55,6 +56,7 @@ func (f *facts) addClients(s *pgcatalog.Source, table string) (err error) {
 func (f *facts) catalogSource() *pgcatalog.Source {
 	s := &pgcatalog.Source{
 		Catalog: f.catalog, User: access.From(f.ctx).User, Databases: f.names.databaseNames(), Tables: f.names.readableTables,
+		Seen: f.names.seenTables, Holders: holdersOf(f.clients, access.From(f.ctx)),
 		Sizes: func() (map[uint64]pgcatalog.Size, error) {
 			of, err := f.sizes()
 			out := make(map[uint64]pgcatalog.Size, len(of.tables))
@@ -79,12 +81,21 @@ func schemasOf(tables []*systemTable) (out []*schema.Table) {
 // readableTables returns the tables of a database that the caller may read.
 func (n names) readableTables(database string) []*schema.Table { return n.tables(database, false) }
 
+// seenTables returns the tables of a database on which the caller has any privilege.
+func (n names) seenTables(database string) []*schema.Table { return n.tables(database, true) }
+
+// holdersOf returns the users and roles whose privileges the caller may know, once they are needed.
+func holdersOf(c clients, caller *access.Caller) func() []pgcatalog.Holder {
+	return sync.OnceValue(func() []pgcatalog.Holder { return c.holders(caller) })
+}
+
 // Catalog returns the data for PostgreSQL's catalog for the caller in ctx. catalog is the client's name for the
 // database that it is connected to.
 func (s *Service) Catalog(ctx context.Context, catalog, user string) *pgcatalog.Source {
 	names := s.names.of(ctx)
 	return &pgcatalog.Source{
 		Catalog: catalog, User: user, Databases: names.databaseNames(), Tables: names.readableTables,
+		Seen: names.seenTables, Holders: holdersOf(s.reader.clients, access.From(ctx)),
 		System: schemasOf(names.systemTables()),
 	}
 }

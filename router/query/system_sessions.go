@@ -11,8 +11,10 @@ import (
 
 // clients has what the server knows about users and the sessions of PostgreSQL clients.
 type clients struct {
-	users    func() []string
-	sessions func(ctx context.Context, all bool) ([]*metapb.ClientSession, error)
+	users func() []access.Sender
+	// principals are the users and roles of the metadata; nil: users are not authenticated.
+	principals func() []*metapb.AccessPrincipal
+	sessions   func(ctx context.Context, all bool) ([]*metapb.ClientSession, error)
 }
 
 // sessionsTable is svc_private.pg_sessions: the sessions of PostgreSQL clients on all nodes. Users see their own
@@ -70,5 +72,9 @@ func (f *facts) userNames() []string {
 	if !access.From(f.ctx).May(access.Need{Privilege: access.ManageAccess}) {
 		return nil
 	}
-	return f.clients.users()
+	var names []string
+	for _, s := range f.clients.users() {
+		names = append(names, s.User)
+	}
+	return names
 }

@@ -19,12 +19,10 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -154,12 +152,15 @@ func Open(cfg Config) (*Provider, error) {
 		"static_user_provider:cmd:USER=PASSWORD,… or watch_file_user_provider:PATH")
 }
 
-// Names returns the names of all users, in any order. A nil Provider has none.
-func (p *Provider) Names() []string {
+// Users returns all users who may sign in with a password, in any order. A nil Provider has none.
+func (p *Provider) Users() (list []access.Sender) {
 	if p == nil {
 		return nil
 	}
-	return slices.Collect(maps.Keys(p.users.Load().byName))
+	for _, u := range p.users.Load().byName {
+		list = append(list, u.sender)
+	}
+	return list
 }
 
 func (p *Provider) openWatched() error {

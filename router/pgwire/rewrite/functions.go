@@ -203,11 +203,8 @@ func init() { // not in the declaration: some functions refer to others
 		pg_ts_template_is_visible pg_statistics_obj_is_visible`) {
 		functions[name] = with("(%1 IS NOT NULL)", 1)
 	}
-	for name := range strings.FieldsSeq(`has_database_privilege has_schema_privilege has_table_privilege
-		has_column_privilege has_any_column_privilege has_function_privilege has_sequence_privilege has_type_privilege
-		has_language_privilege has_tablespace_privilege has_foreign_data_wrapper_privilege has_server_privilege
-		pg_has_role`) {
-		functions[name] = text("TRUE")
+	for name, f := range privilegeFunctions {
+		functions[name] = f.expand
 	}
 	for name := range strings.FieldsSeq(`pg_get_viewdef pg_get_functiondef pg_get_function_sqlbody pg_get_triggerdef
 		pg_get_ruledef pg_get_partkeydef pg_get_statisticsobjdef pg_get_statisticsobjdef_columns

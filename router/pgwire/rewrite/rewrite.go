@@ -28,6 +28,11 @@ type Session struct {
 	HasTable func(name string) bool
 	// Relation returns the OID of a table. An empty schema means the search path.
 	Relation func(schema, name string) (int64, bool)
+	// Seen returns the OID of a table on which the user has any privilege, and HasColumn whether it has a column.
+	Seen      func(schema, name string) (int64, bool)
+	HasColumn func(oid int64, name string) bool
+	// Role returns the OID of a user or role that the user may know.
+	Role func(name string) (int64, bool)
 	// Named returns the OIDs of all relations with a name, in all schemas.
 	Named func(name string) []int64
 	// SchemaOID returns the OID of a schema, or 0 if it does not exist.

@@ -21,6 +21,14 @@ func session() *Session {
 		Relation: func(schema, name string) (int64, bool) {
 			return 268435457, name == "logs" && (schema == "" || schema == "public")
 		},
+		Seen: func(schema, name string) (int64, bool) {
+			return 268435457, name == "logs" && (schema == "" || schema == "public")
+		},
+		HasColumn: func(oid int64, name string) bool { return oid == 268435457 && name == "ts" },
+		Role: func(name string) (int64, bool) {
+			oid, ok := map[string]int64{"ann": 1, "bob": 77, "public": 0}[name]
+			return oid, ok
+		},
 		Named: func(name string) []int64 {
 			if name == "logs" {
 				return []int64{268435457}

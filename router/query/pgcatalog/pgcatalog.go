@@ -106,12 +106,15 @@ type Source struct {
 	User    string
 	// Users are the other users that the user may know.
 	Users []string
+	// Holders returns the users and roles whose privileges the user may know: the user under CurrentRole and by name,
+	// PUBLIC, and others.
+	Holders func() []Holder
 	// Sessions are the sessions of PostgreSQL clients of this node that the user may see.
 	Sessions []*metapb.ClientSession
 	// Databases are all databases, including the server's own.
 	Databases []string
-	// Tables are the tables of a database.
-	Tables func(database string) []*schema.Table
+	// Tables are the tables of a database that the user may read, and Seen those on which the user has any privilege.
+	Tables, Seen func(database string) []*schema.Table
 	// System are the tables of the server's own databases.
 	System []*schema.Table
 	Sizes  func() (map[uint64]Size, error)

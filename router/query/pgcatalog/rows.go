@@ -9,6 +9,8 @@ import (
 	"cordwood/proto/schema"
 )
 
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
 // list formats numbers as a list.
 func list(numbers []int) string {
 	texts := make([]string, len(numbers))
@@ -64,13 +66,17 @@ func (s *Source) catalogs() []string {
 	return all
 }
 
+// catalogOID returns the OID of one of PostgreSQL's databases.
+func (s *Source) catalogOID(name string) int64 {
+	if oid := s.SchemaOID(name); oid != 0 {
+		return oid
+	}
+	return 5
+}
+
 func databaseRows(s *Source, add func(...any)) error {
 	for _, name := range s.catalogs() {
-		oid := s.SchemaOID(name)
-		if oid == 0 {
-			oid = 5
-		}
-		add(oid, name, OwnerOID, 6, "c", false, true, -1, 0, 1, 1663, "C.UTF-8", "C.UTF-8", nil, nil, nil)
+		add(s.catalogOID(name), name, OwnerOID, 6, "c", false, true, -1, 0, 1, 1663, "C.UTF-8", "C.UTF-8", nil, nil, nil)
 	}
 	return nil
 }
@@ -300,10 +306,7 @@ func (s *Source) users() []string {
 // activityRows has the sessions of this node.
 func activityRows(s *Source, add func(...any)) error {
 	for _, one := range s.Sessions {
-		oid := s.SchemaOID(one.Database)
-		if oid == 0 {
-			oid = 5
-		}
+		oid := s.catalogOID(one.Database)
 		var began, text any
 		if one.QueryUnixNano != 0 {
 			began, text = one.QueryUnixNano, one.Query

@@ -77,6 +77,7 @@ func tables() []*Table {
 		sized(define("pg_stat_all_tables", 12151, statColumns, statRows)),
 		define("cordwood_definitions", 12900, "oid:o definition:t", definitionRows),
 		sized(define("cordwood_sizes", 12901, "oid:o rows:l bytes:l", sizeRows)),
+		define("cordwood_privileges", 12902, "role:o kind:c key:t granted:l grantable:l", privilegeRows),
 		define("pg_stat_activity", 12149, "datid:o datname:n pid:i leader_pid:i usesysid:o usename:n application_name:t "+
 			"client_addr:t client_hostname:t client_port:i backend_start:z xact_start:z query_start:z state_change:z "+
 			"wait_event_type:t wait_event:t state:t backend_xid:l backend_xmin:l query_id:l query:t backend_type:t",
