@@ -105,6 +105,7 @@ func TestAccess(t *testing.T) {
 	secret := eval[string](b, `document.querySelector('[data-ui=secret]').textContent`)
 	b.axe("secret of a token")
 	b.click(`[data-ui=secret-done]`)
+	b.click(`[data-ui=secret-close]`) // it was not copied
 	b.until(`document.querySelector('[data-ui=token][data-name="reader-1"]')`)
 	s.expect("SELECT count(*) FROM app", "", secret, http.StatusOK)
 	session := s.signedInByToken(secret)

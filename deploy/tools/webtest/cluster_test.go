@@ -15,7 +15,7 @@ func TestNodeComesBack(t *testing.T) {
 	healthy := `document.querySelector('main h1').textContent === 'The cluster is healthy' &&
 		!document.querySelector('.problem.warning')`
 	b.waitLong(healthy)
-	b.until(`document.querySelector('[data-ui=tolerance]').textContent.endsWith('may fail: shard 1 would stop.')`)
+	b.until(`document.querySelector('[data-ui=tolerance]').textContent === 'If one node fails, shard 1 stops.'`)
 	b.until(`/^refreshed (just now|\d s ago)$/.test(document.querySelector('[data-ui=refreshed]').textContent)`)
 	if err := nodes[2].cmd.Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)

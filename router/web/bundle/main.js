@@ -1,1 +1,1 @@
-import"./chunk-YDNSPX4U.js";
+import"./chunk-YULDBG7Z.js";

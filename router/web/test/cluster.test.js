@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { roleOf } from '../app/components/clusterview.js';
+import { addNode, settingsOf } from '../app/lib/addnode.js';
 import { offersOf } from '../app/lib/clusteracts.js';
 import { operationProgress, shortNames, toleranceWords } from '../app/lib/clusterwords.js';
 
 test('the number of nodes that may fail in words', () => {
   const words = (/** @type {string} */ health, /** @type {number} */ n, limit = 'shard 2') =>
     toleranceWords({ health, failure_tolerance: n, limited_by: limit });
-  assert.equal(words('ok', 1), 'Any node may fail.');
-  assert.equal(words('ok', 2), 'Any 2 nodes may fail.');
-  assert.equal(words('ok', 0), 'No node may fail: shard 2 would stop.');
-  assert.equal(words('degraded', 0, 'the metadata group'), 'No further node may fail: the metadata group would stop.');
+  assert.equal(words('ok', 1), 'Any one node can fail: nothing stops, and no row is lost.');
+  assert.equal(words('ok', 2), 'Any 2 nodes can fail: nothing stops, and no row is lost.');
+  assert.equal(words('ok', 0), 'If one node fails, shard 2 stops.');
+  assert.equal(words('degraded', 0, 'the metadata group'), 'If one more node fails, the metadata group stops.');
   assert.equal(words('broken', -1), 'Too much has failed: shard 2 does not work.');
   assert.equal(words('starting', 0), 'The first shards are being created.');
 });
@@ -46,4 +48,56 @@ test('names without the parts that all of them begin with', () => {
   assert.deepEqual(shortNames(['n1', 'n2']), ['n1', 'n2']);
   assert.deepEqual(shortNames(['logs-eu-0']), ['logs-eu-0']);
   assert.deepEqual(shortNames(['logs-eu', 'logs-eu-1']), ['…eu', '…eu-1']);
+});
+
+test('a node that does not report is never shown as leading', () => {
+  const shard = { leader: 'a', replicas: ['a', 'b', 'c'], learners: ['d'], unready: ['b'] };
+  const letter = (/** @type {string} */ name, state = 'up') => roleOf(shard, { name, state })[0];
+  assert.equal(letter('a'), 'L');
+  for (const state of ['silent', 'stopped', 'down']) assert.deepEqual([letter('a', state), letter('c', state)], ['!', '!']);
+  assert.equal(letter('b'), 'c'); // it answers, and is not up to date
+  assert.deepEqual([letter('c'), letter('d'), letter('e')], ['r', 'c', '·']);
+});
+
+const config = `auth = "on"
+metrics-open = false
+trusted-proxies = ["10.1.0.0/16", "10.2.0.1"]
+user-file = ""
+
+[oidc]
+  issuer = 'https://id.example.com/"x"'
+  max-age = "1h0m0s"
+
+[rpc]
+  tls-cert = ""
+
+[tls]
+  cert = "/etc/cordwood/a cert.pem"
+  client-user = "off"
+`;
+
+test('settings are read with the names of their groups', () => {
+  const all = settingsOf(config);
+  assert.deepEqual([all['metrics-open'], all['trusted-proxies'], all['oidc-issuer']], [false, '10.1.0.0/16,10.2.0.1', 'https://id.example.com/"x"']);
+});
+
+test('a new node checks users as the other nodes do', () => {
+  const nodes = [
+    { rpc_addr: '127.0.0.1:4001', state: 'up' },
+    { rpc_addr: '10.0.0.2:4001', state: 'up' },
+  ];
+  const { command, files, local } = addNode({ nodes, auth: true, config });
+  const flags = command.split(/ \\\n +| (?=--)/);
+  for (const flag of ['--auth=on', '--metrics-open=false', "--trusted-proxies '10.1.0.0/16,10.2.0.1'", "--tls-cert '/etc/cordwood/a cert.pem'"]) {
+    assert.ok(flags.includes(flag), `${flag} is missing in ${command}`);
+  }
+  assert.ok(flags.includes('--seeds 10.0.0.2:4001')); // the one that other machines reach
+  assert.ok(!/user-file|oidc-max-age|client-user/.test(command), command); // as by default
+  assert.deepEqual([files, local], [['cluster-secret', '/etc/cordwood/a cert.pem'], '']);
+  const alone = addNode({ nodes: nodes.slice(0, 1), auth: false, config: '' });
+  assert.equal(alone.local, '127.0.0.1:4001');
+  assert.ok(!alone.command.includes('--auth'));
+  const byCertificates = addNode({ nodes, auth: false, config: '[rpc]\n  tls-cert = "c.pem"\n  tls-key = "k.pem"\n  tls-ca = "ca.pem"\n' });
+  assert.match(byCertificates.command, /--rpc-tls-ca ca\.pem --rpc-tls-cert c\.pem --rpc-tls-key k\.pem/);
+  assert.ok(!byCertificates.command.includes('secret'));
 });

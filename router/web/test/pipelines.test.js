@@ -179,6 +179,23 @@ test('a version whose request was cancelled does not replace the text that was o
   assert.equal(pipelines.draft.value, 'restored');
 });
 
+test('the results of the samples stay when the same text is read again', async () => {
+  const answer = { records: [{ index: 0, outcome: 'stored', rows: [] }], tables: [], execution_time_ms: 1 };
+  const api = {
+    json: async (/** @type {{path: string}} */ { path }) => (path.includes('_dryrun') ? answer : { pipelines: [{ version: 'v1', pipeline: 'a text' }] }),
+  };
+  const kept = new Map();
+  const storage = { getItem: (/** @type {string} */ key) => kept.get(key) ?? null, setItem: () => undefined, removeItem: () => undefined };
+  const pipelines = create({ api, storage, clock: { now: () => 1 } });
+  await pipelines.open('p', '');
+  pipelines.setSamples(['a line']);
+  await pipelines.test('');
+  await pipelines.open('p', ''); // as after it was saved
+  assert.equal(pipelines.results.value[0]?.outcome, 'stored');
+  await pipelines.open('q', '');
+  assert.equal(pipelines.dry.value.value, null);
+});
+
 /** The pages before and after a reload: they share the storage of a browser and the server's newest text. */
 function reloads() {
   const kept = new Map();

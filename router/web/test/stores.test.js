@@ -93,8 +93,9 @@ test('errors of the API keep their parts', async () => {
     assert.deepEqual([error.code, error.at, error.nearest, error.retryAfter], [4002, body.at, ['level'], 3]);
     return true;
   });
-  assert.equal(curlOf({ path: '/v1/sql', form: { sql: "it's" } }, 'http://h'), `curl 'http://h/v1/sql' --data-urlencode 'sql=it'\\''s'`);
-  assert.equal(curlOf({ path: '/x', text: '@/etc/passwd' }, 'http://h'), `curl 'http://h/x' --data-raw '@/etc/passwd'`);
+  assert.equal(curlOf({ path: '/v1/sql', form: { sql: "it's" } }, 'http://h', ''), `curl 'http://h/v1/sql' --data-urlencode 'sql=it'\\''s'`);
+  assert.equal(curlOf({ path: '/x', text: '@/etc/passwd' }, 'http://h', ''), `curl 'http://h/x' --data-raw '@/etc/passwd'`);
+  assert.equal(curlOf({ path: '/x' }, 'http://h', "ann's"), `curl 'http://h/x' -u 'ann'\\''s':"$CORDWOOD_PASSWORD"`);
   assert.equal(shellWord('public'), 'public');
   assert.equal(shellWord("x;id'"), `'x;id'\\'''`);
 });

@@ -1,6 +1,6 @@
 // The users, roles and tokens in Settings. Each change is a statement, which is shown before it runs.
 
-import { html, useEffect, useState } from '../../vendor/core.js';
+import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { accessActions, hidePasswords, lifetimes, privileges, revokeOf, targetPattern, tokenCommand } from '../lib/accessacts.js';
 import { mostListed } from '../stores/access.js';
 import { toast } from '../stores/toast.js';
@@ -38,7 +38,7 @@ export function Access({ stores }) {
    * @param {Values} values
    */
   async function run(statement, shown, values) {
-    const rows = await access.change(statement);
+    const rows = await access.change(statement, statement !== shown);
     if (!rows) return;
     setDoing(null);
     if (rows[0]?.Token) setSecret({ of: rows[0], values });
@@ -148,11 +148,19 @@ function AccessForm({ id, target, access, onRun, onClose }) {
 /** The secret of a new token, which nobody can see again. @param {{of: Entry, values: Values, onClose: () => void}} props values: those of the form; without a target, the token is not new */
 function Secret({ of, values, onClose }) {
   const command = values.on ? tokenCommand(location.origin, values, of.Token) : '';
-  return html`<${Dialog} title=${`Token ${of.Name}`} onClose=${onClose}>
-    <p>Copy the token now: the server stores only its hash and cannot show it again.</p>
+  const taken = useRef(false); // copied, by a button or as selected text
+  const [asks, setAsks] = useState(false);
+  const close = () => (taken.current ? onClose() : setAsks(true));
+  async function copy(/** @type {string} */ text) {
+    taken.current = (await copyText(text)) || taken.current;
+    setAsks(asks && !taken.current);
+  }
+  return html`<${Dialog} title=${`Token ${of.Name}`} onClose=${close} stays>
+    <div onCopy=${() => (taken.current = true)}><p>Copy the token now: the server stores only its hash and cannot show it again.</p>
     <pre class="asked" data-ui="secret">${of.Token}</pre>
     ${command && html`<p>A command that ${values.scope === 'query' ? 'reads' : 'sends a row'} with it:</p><pre class="asked" data-ui="token-command" tabindex="0">${command}</pre>`}
-    <p class="acts"><button class="button main" onClick=${() => copyText(of.Token)}>Copy</button>${command && html`<button class="button" onClick=${() => copyText(command)}>Copy the command</button>`}<button class="button" data-ui="secret-done" onClick=${onClose}>Done</button></p><//>`;
+    <p class="acts"><button class="button main" data-ui="secret-copy" onClick=${() => copy(of.Token)}>Copy</button>${command && html`<button class="button" onClick=${() => copy(command)}>Copy the command</button>`}<button class="button" data-ui="secret-done" onClick=${close}>Done</button></p>
+    ${asks && html`<p class="wrong" role="alert" data-ui="secret-asks">The token is not copied yet. <button class="text go" data-ui="secret-close" onClick=${onClose}>Close without it</button></p>`}</div><//>`;
 }
 
 /** @param {string} time in RFC 3339 */

@@ -1,8 +1,10 @@
 // The dialogs that begin an operation of the cluster.
 
-import { html, useLayoutEffect, useState } from '../../vendor/core.js';
+import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js';
+import { addNode, secretFile } from '../lib/addnode.js';
 import { clusterActs } from '../lib/clusteracts.js';
 import { formatBytes } from '../lib/format.js';
+import { clock, createLatest } from '../stores/latest.js';
 import { toast } from '../stores/toast.js';
 import { Confirm, Dialog } from './dialog.js';
 import { ErrorPanel } from './states.js';
@@ -52,7 +54,7 @@ function Size({ values, state, tables }) {
   const shard = state.shards.find((/** @type {any} */ s) => String(s.id) === values.shard);
   const table = tables.find((t) => `${t.db}.${t.name}` === values.table);
   const text = shard
-    ? `Shard ${shard.id} has ${formatBytes(shard.bytes)} on disk.`
+    ? `Shard ${shard.id} has rows of ${formatBytes(shard.bytes)}.`
     : node
       ? `${node.name} has ${node.replicas} replicas with ${formatBytes(node.bytes)}, and leads ${node.leads} shards.`
       : table
@@ -78,21 +80,27 @@ function Input({ asked, value, state, tables, onValue }) {
   return html`<select required data-ui=${ui} value=${value} onChange=${take}><option value="">Choose</option>${choices.map((/** @type {string} */ c) => html`<option value=${c}>${c}</option>`)}</select>`;
 }
 
-/** How a node is added: the command, and a check that it joined. @param {{state: any, onClose: () => void}} props */
-export function AddNode({ state, onClose }) {
+/** How a node is added: the command, and a check that it joined. @param {{state: any, stores: import('../main.js').Stores, onClose: () => void}} props */
+export function AddNode({ state, stores, onClose }) {
   const [before] = useState(() => new Set(state.nodes.map((/** @type {any} */ n) => n.id)));
+  const [config] = useState(() => /** @type {import('../stores/latest.js').Latest<string>} */ (createLatest(clock)));
+  useEffect(() => {
+    void config.run(async (signal) => (await stores.api.send({ path: '/config', signal, need: ['MONITOR', 'CLUSTER'] })).text());
+  }, []);
   const joined = state.nodes.filter((/** @type {any} */ n) => !before.has(n.id));
-  const seeds = state.nodes.map((/** @type {any} */ n) => n.rpc_addr).join(',');
-  const command = [
-    'cordwood serve --node-name NAME --data-dir /var/lib/cordwood',
-    '--rpc-addr 0.0.0.0:4001 --advertise-addr ADDRESS:4001 --http-addr 0.0.0.0:4000',
-    `--cluster-secret-file cluster-secret --seeds ${seeds}`,
-  ].join(' \\\n  ');
+  const old = state.nodes.filter((/** @type {any} */ n) => before.has(n.id));
+  const auth = stores.signIn.session.value?.auth !== 'off';
+  const { command, files, local } = addNode({ nodes: old, auth, config: config.value.value ?? '' });
+  const known = config.value.value !== null;
   return html`<${Dialog} title="Add a node" onClose=${onClose}><div class="asks">
-    <p>Start cordwood on another machine, with the cluster secret of these nodes, its own name, and the address at which the other nodes reach it.</p>
-    <pre class="asked">${command}</pre>
+    <p>Start cordwood on another machine. Replace NAME with its own name, and ADDRESS with the address at which the other nodes reach it.
+      The machine needs ${files.map((file, i) => html`${i > 0 && (i < files.length - 1 ? ', ' : ' and ')}${file === secretFile && 'the secret of the cluster as '}<code>${file}</code>`)}.</p>
+    ${local && html`<p class="wrong" data-ui="seeds-local">Other machines cannot reach ${local}. Start the new node on this machine with other ports, or restart these nodes with an address of the network first (--rpc-addr).</p>`}
+    ${!known && config.error.value && html`<p class="wrong" data-ui="settings-unknown">The settings of this node are not known: ${config.error.value.message} Start the new node with the same flags for users, TLS and object storage as these nodes.</p>`}
+    <pre class="asked" data-ui="add-node-command">${command}</pre>
+    ${auth && html`<p>Users have their rights on the new node only with <code>--auth=on</code>: without it, everybody who reaches its port may do everything.</p>`}
     <p role="status" data-ui="joined">${joined.length === 0 ? html`<span class="dot waiting"></span> Waiting for it to join…` : `${joined.map((/** @type {any} */ n) => n.name).join(', ')} joined.`}</p>
-    <p class="acts"><button class="button main" onClick=${() => copyText(command)}>Copy</button><button class="button" onClick=${onClose}>Close</button></p></div><//>`;
+    <p class="acts"><button class="button main" disabled=${!known && !config.error.value} onClick=${() => copyText(command)}>Copy</button><button class="button" onClick=${onClose}>Close</button></p></div><//>`;
 }
 
 /** What a rebalance would do, and doing it. @param {{stores: import('../main.js').Stores, onClose: () => void}} props */

@@ -10,18 +10,19 @@ import { Menu } from './menu.js';
 
 /** @param {{nodes: any[]}} props */
 export function Nodes({ nodes }) {
-  return html`<div class="wide-table" tabindex="0" role="region" aria-label="Nodes"><table><thead><tr><th>node</th><th>state</th><th class="opt">roles</th><th class="opt">metadata</th><th>disk</th><th class="r opt">of</th><th class="r">replicas</th><th class="r">leads</th><th class="r opt">bytes</th><th class="opt">version</th></tr></thead>
+  return html`<div class="wide-table" tabindex="0" role="region" aria-label="Nodes"><table><thead><tr><th>node</th><th>state</th><th class="opt">roles</th><th class="opt">metadata</th><th>disk used</th><th class="r opt">disk size</th><th class="r">replicas</th><th class="r">leads</th><th class="r opt" title="The rows of its replicas, and their logs">rows and logs</th><th class="opt">version</th></tr></thead>
     <tbody>${nodes.map((n) => html`<${NodeRow} key=${n.id} node=${n} />`)}</tbody></table></div>`;
 }
 
+const silent = ['down', 'silent', 'stopped']; // states of nodes that do not report
 const nearlyFull = 85; // per cent, as the server warns
 
 /** @param {{node: any}} props */
 function NodeRow({ node }) {
   const share = node.disk_capacity > 0 ? (node.disk_used / node.disk_capacity) * 100 : 0;
-  const silent = ['down', 'silent', 'stopped'].includes(node.state) && ` for ${formatDuration(node.silent_seconds * 1000)}`;
+  const since = silent.includes(node.state) && ` for ${formatDuration(node.silent_seconds * 1000)}`;
   return html`<tr data-ui="node"><td>${node.name}</td>
-    <td><span class=${node.state === 'up' ? 'ok' : 'bad'}>${node.state}</span>${silent}</td>
+    <td><span class=${node.state === 'up' ? 'ok' : 'bad'}>${node.state}</span>${since}</td>
     <td class="opt">${node.roles.join(' ')}</td><td class="opt">${node.meta}</td>
     <td>${
       node.disk_capacity > 0 &&
@@ -38,7 +39,7 @@ function NodeRow({ node }) {
 export function Matrix({ state, onDo }) {
   const nodes = state.nodes.filter((/** @type {any} */ n) => n.roles.includes('shard'));
   const heads = shortNames(nodes.map((/** @type {any} */ n) => n.name));
-  return html`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>${nodes.map((/** @type {any} */ n, /** @type {number} */ i) => html`<th title=${n.name}>${heads[i]}</th>`)}<th class="r opt">lag</th><th class="r opt">on disk</th><th>state</th></tr></thead>
+  return html`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>${nodes.map((/** @type {any} */ n, /** @type {number} */ i) => html`<th title=${n.name}>${heads[i]}</th>`)}<th class="r opt">lag</th><th class="r opt" title="The rows of its largest replica, without the log">size of rows</th><th>state</th></tr></thead>
     <tbody>${state.shards.map(
       (/** @type {any} */ s) =>
         html`<tr key=${s.id}><td>shard ${s.id}</td>${nodes.map((/** @type {any} */ n) => {
@@ -67,10 +68,10 @@ function CellMenu({ letter, says, shard, node, onDo }) {
  * @param {any} shard
  * @param {{name: string, state: string}} node
  */
-function roleOf(shard, { name, state }) {
+export function roleOf(shard, { name, state }) {
   const has = shard.replicas.includes(name) || shard.learners.includes(name);
-  if (has && (state === 'down' || state === 'lost')) return ['!', 'has a replica, and does not answer', 'x'];
-  if (shard.unready.includes(name)) return ['!', 'has a replica that cannot be used', 'x'];
+  if (has && silent.includes(state)) return ['!', `has a replica, and does not answer: the node is ${state}`, 'x'];
+  if (shard.unready.includes(name)) return ['c', 'has a replica that is not up to date yet', 'c'];
   if (shard.leader === name) return ['L', 'leads', 'L'];
   if (shard.learners.includes(name)) return ['c', 'is catching up', 'c'];
   return shard.replicas.includes(name) ? ['r', 'has a replica', 'p'] : ['·', 'has none', ''];

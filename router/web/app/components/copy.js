@@ -2,7 +2,7 @@
 
 import { toast } from '../stores/toast.js';
 
-/** @param {string} text */
+/** Answers whether the text was copied. @param {string} text */
 export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -11,15 +11,16 @@ export async function copyText(text) {
     area.value = text;
     area.className = 'hidden';
     const focused = /** @type {HTMLElement | null} */ (document.activeElement);
-    document.body.append(area);
+    (document.querySelector('dialog[open]') ?? document.body).append(area); // what is below a dialog cannot be selected
     area.select();
     const done = document.execCommand('copy');
     area.remove();
     focused?.focus();
     if (!done) {
       toast('The browser does not let the page copy.');
-      return;
+      return false;
     }
   }
   toast('Copied.');
+  return true;
 }

@@ -18,13 +18,20 @@ export function useModal(box) {
  * @param {string} props.title
  * @param {() => void} props.onClose
  * @param {string} [props.class]
+ * @param {boolean} [props.stays] whether onClose may decide that it stays open
  * @param {unknown} [props.children]
  */
-export function Dialog({ title, onClose, class: look = '', children }) {
+export function Dialog({ title, onClose, class: look = '', stays = false, children }) {
   const box = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useModal(box);
   return html`<dialog class=${`sheet ${look}`} ref=${box} aria-label=${title}
-    onKeyDown=${(/** @type {KeyboardEvent} */ e) => e.key === 'Escape' && e.stopPropagation() /* what is below stays open */}
+    onKeyDown=${(/** @type {KeyboardEvent} */ e) => {
+      if (e.key !== 'Escape') return;
+      e.stopPropagation(); // what is below stays open
+      if (!stays) return;
+      e.preventDefault(); // at the second Escape, the browser would close it without asking
+      onClose();
+    }}
     onCancel=${(/** @type {Event} */ e) => {
       if (e.target !== box.current) return; // a picker of files inside of it
       e.preventDefault();

@@ -31,7 +31,7 @@ export function ListHead({ stores, onFields, fieldsHidden }) {
       state.view === 'rows' &&
       html`<${ColumnsMenu} explore=${explore} /><button class="text wide" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>
       <button class="text" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button>
-      <${Export} explore=${explore} />`
+      <${Export} explore=${explore} user=${stores.signIn.user.value} />`
     }</div>`;
 }
 
@@ -41,8 +41,8 @@ const formats = [
   ['parquet', 'Parquet'],
 ];
 
-/** All rows of the search as a file: the browser asks the server for it and writes it to disk as it comes. @param {{explore: import('../stores/explore.js').Explore}} props */
-function Export({ explore }) {
+/** All rows of the search as a file: the browser asks the server for it and writes it to disk as it comes. @param {{explore: import('../stores/explore.js').Explore, user: string}} props */
+function Export({ explore, user }) {
   const sql = (explore.compiled.value.value?.sql ?? '').replace(/\s+LIMIT \d+\s*$/, '');
   const { db, tables } = explore.state.value;
   const name = tables[0]?.replace(/[^\w.-]/g, '_') ?? 'rows';
@@ -60,6 +60,6 @@ function Export({ explore }) {
       return html`<a class="choice" href=${address} download=${`${name}.${end}`} onClick=${close}>${label}</a>`;
     })}
     <button class="choice" data-ui="copy-ndjson" onClick=${() => (close(), copyText(linesOf(rows())))}>Copy the ${picked.length > 0 ? 'selected' : 'loaded'} rows as NDJSON</button>
-    <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson') }, location.origin)))}>Copy as curl</button>
+    <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson') }, location.origin, user)))}>Copy as curl</button>
     <button class="choice" onClick=${() => (close(), copyText(`cordwood sql --db ${shellWord(db)} -o ndjson ${shellQuoted(sql)}`))}>Copy as cordwood sql</button>`}<//>`;
 }

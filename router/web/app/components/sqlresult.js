@@ -58,7 +58,7 @@ function Result({ stores, tab, answer, statement }) {
     }<h2>${said}</h2>
       <span class="quiet wide">${columns.length > 0 && `${columns.length} ${columns.length === 1 ? 'column' : 'columns'} · `}${formatDuration(answer.ms)}</span><span class="grow"></span>
       ${columns.length > 0 && html`<${Take} answer=${answer} order=${order} statement=${statement} db=${sql.db()} />`}
-      <button class="text" onClick=${() => copyText(curlOf(request, location.origin))}>Copy as curl</button></div>
+      <button class="text" onClick=${() => copyText(curlOf(request, location.origin, stores.signIn.user.value))}>Copy as curl</button></div>
     ${
       columns.length > 0 &&
       (view === 'plot'

@@ -37,7 +37,7 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, inForm = false 
     <p class="acts">
       ${!inForm && html`<button type="button" class="button" data-ui="retry" onClick=${latest.again}>Try again</button>`}
       ${onPartial && unreachable.includes(error.code) && html`<button type="button" class="button" data-ui="partial" onClick=${onPartial}>Show the rest</button>`}
-      ${error.request && html`<button type="button" class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin))}>Copy as curl</button>`}
+      ${error.request && !error.request.secret && html`<button type="button" class="text" data-ui="copy-curl" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin, error.user))}>Copy as curl</button>`}
     </p>
   </div>`;
 }

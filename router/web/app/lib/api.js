@@ -1,7 +1,7 @@
 // Requests to the server that the page came from.
 
 import { bareFields } from './bare.js';
-import { shellQuoted } from './format.js';
+import { shellQuoted, shellWord } from './format.js';
 
 /**
  * The server's answer to a refused request.
@@ -28,6 +28,7 @@ export class ApiError extends Error {
     this.faults = of.body?.faults ?? [];
     this.retryAfter = of.retryAfter ?? 0;
     this.request = of.request ?? null;
+    this.user = ''; // who sent it
   }
 }
 
@@ -41,6 +42,7 @@ export class ApiError extends Error {
  * @property {AbortSignal} [signal]
  * @property {Record<string, string>} [headers]
  * @property {[string, string]} [need] the privilege that the request needs, and on what: without it nothing is sent
+ * @property {boolean} [secret] it has a password: it is not offered as a command
  */
 
 /** @typedef {ReturnType<typeof createApi>} Api */
@@ -48,7 +50,7 @@ export class ApiError extends Error {
 /**
  * @param {object} from
  * @param {typeof globalThis.fetch} from.fetch
- * @param {{entries(): number, ask(before: number): Promise<void>, may(need: [string, string]): Promise<boolean>}} [from.signIn] the user; without it, nobody is asked to sign in
+ * @param {{user: {value: string}, entries(): number, ask(before: number): Promise<void>, may(need: [string, string]): Promise<boolean>}} [from.signIn] the user; without it, nobody is asked to sign in
  */
 export function createApi({ fetch, signIn }) {
   /** @param {Request} request */
@@ -80,7 +82,7 @@ export function createApi({ fetch, signIn }) {
       await signIn.ask(entries); // until somebody signed in; then the same request goes on
       return send(request);
     }
-    throw await errorOf(response, request);
+    throw Object.assign(await errorOf(response, request), { user: signIn?.user.value ?? '' });
   }
 
   return {
@@ -95,7 +97,7 @@ export function createApi({ fetch, signIn }) {
     /**
      * Runs statements and returns the rows of the last one, and those of all.
      * @param {string} sql
-     * @param {{signal?: AbortSignal, db?: string, limit?: number, need?: [string, string]}} [options]
+     * @param {{signal?: AbortSignal, db?: string, limit?: number, need?: [string, string], secret?: boolean}} [options]
      * @returns {Promise<SqlResult>}
      */
     async sql(sql, options = {}) {
@@ -103,7 +105,7 @@ export function createApi({ fetch, signIn }) {
       const form = { sql, integers: 'safe' };
       if (options.db) form.db = options.db;
       if (options.limit) form.limit = String(options.limit);
-      const answer = await this.json({ path: '/v1/sql', form, signal: options.signal, need: options.need });
+      const answer = await this.json({ path: '/v1/sql', form, signal: options.signal, need: options.need, secret: options.secret });
       const all = (answer.output ?? []).map((/** @type {any} */ output) => resultOf(output, answer.execution_time_ms));
       return { ...(all[all.length - 1] ?? resultOf({}, answer.execution_time_ms)), all };
     },
@@ -143,12 +145,14 @@ export function isAbort(error) {
 }
 
 /**
- * Writes a request as a command for a shell.
+ * Writes a request as a command for a shell. The password of the user stands in a variable.
  * @param {Request} request
  * @param {string} origin
+ * @param {string} user who sends it; empty: the server has no users
  */
-export function curlOf(request, origin) {
+export function curlOf(request, origin, user) {
   const parts = ['curl', shellQuoted(origin + request.path)];
+  if (user) parts.push('-u', `${shellWord(user)}:"$CORDWOOD_PASSWORD"`);
   if (request.method && request.method !== 'POST' && request.method !== 'GET') parts.push('-X', request.method);
   for (const [name, value] of Object.entries(request.form ?? {})) parts.push('--data-urlencode', shellQuoted(`${name}=${value}`));
   // --data-binary would send the file whose name stands behind an @.

@@ -10,8 +10,8 @@ import { formatTime } from './time.js';
 export function toleranceWords({ health, failure_tolerance: tolerance, limited_by: limit }) {
   if (tolerance < 0) return limit ? `Too much has failed: ${limit} does not work.` : 'Something does not work.';
   if (health === 'starting') return 'The first shards are being created.';
-  if (tolerance === 0) return `No ${health === 'ok' ? '' : 'further '}node may fail: ${limit} would stop.`;
-  return `Any ${tolerance === 1 ? 'node' : `${tolerance} nodes`} may fail.`;
+  if (tolerance === 0) return `If one ${health === 'ok' ? '' : 'more '}node fails, ${limit} stops.`;
+  return `Any ${tolerance === 1 ? 'one node' : `${tolerance} nodes`} can fail: nothing stops, and no row is lost.`;
 }
 
 /**

@@ -56,7 +56,7 @@ export function ClusterPage({ stores }) {
       <section class="pane" aria-label="Operations"><h2 class="head">Operations<span class="grow"></span><${Refreshed} stores=${stores} /></h2>
         <${Operations} operations=${operations.list.value.value ?? state.operations} stores=${stores} may=${may} /></section>
     </div></div>
-    ${doing.id === 'add-node' && html`<${AddNode} state=${state} onClose=${close} />`}
+    ${doing.id === 'add-node' && html`<${AddNode} state=${state} stores=${stores} onClose=${close} />`}
     ${doing.id === 'rebalance' && html`<${Rebalance} stores=${stores} onClose=${close} />`}
     ${clusterActs.some((a) => a.id === doing.id) && html`<${ClusterAct} id=${doing.id} given=${doing.given} state=${state} stores=${stores} onClose=${close} />`}`;
 }

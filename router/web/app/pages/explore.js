@@ -123,7 +123,7 @@ function Said({ stores }) {
   const request = { path: '/v1/explore/rows', body: { ...explore.scope(), limit: 200 } };
   return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : part.text))}</code>
     ${sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
-    <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
+    <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin, stores.signIn.user.value))}>Copy as curl</button>
     <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} /></div>`;
 }
 

@@ -125,7 +125,7 @@ export function ReplayDialog({ stores, wanted, count, note = '', onClose }) {
   }, []);
   const tried = state?.end && state.dry && !state.error && state.stored > 0; // the trial shows that a replay does something
   const input = (/** @type {'toPipeline' | 'toTable'} */ name, /** @type {string} */ label, /** @type {string} */ placeholder) =>
-    html`<label>${label}<input value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value.trim() })} /></label>`;
+    html`<label>${label}<input data-ui=${name === 'toTable' ? 'to-table' : 'to-pipeline'} value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value })} /></label>`;
   return html`<${Dialog} title=${`Replay ${formatCount(count)} ${count === 1 ? 'reject' : 'rejects'}`} onClose=${onClose}><div class="asks">
     <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed. The rejects stay in the list until they expire.</p>
     ${note && html`<p>${note}</p>`}

@@ -30,9 +30,10 @@ export function createAccess(api, clock) {
    * @param {string} sql
    * @param {AbortSignal} signal
    * @param {[string, string]} [need] the privilege that it needs
+   * @param {boolean} [secret] whether it has a password
    */
-  async function entries(sql, signal, need) {
-    const { columns, rows } = await api.sql(sql, { signal, need });
+  async function entries(sql, signal, need, secret) {
+    const { columns, rows } = await api.sql(sql, { signal, need, secret });
     return rows.map((row) => Object.fromEntries(columns.map((c, i) => [c.name, String(row[i] ?? '')])));
   }
 
@@ -52,9 +53,10 @@ export function createAccess(api, clock) {
     /**
      * Runs a statement. The result has its rows, or is null if the statement failed.
      * @param {string} statement
+     * @param {boolean} secret whether it has a password
      */
-    async change(statement) {
-      await action.run((signal) => entries(statement, signal));
+    async change(statement, secret) {
+      await action.run((signal) => entries(statement, signal, undefined, secret));
       return action.error.value ? null : action.value.value;
     },
   };

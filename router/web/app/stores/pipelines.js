@@ -77,9 +77,10 @@ export function createPipelines({ api, storage, clock, all }) {
    */
   async function open(wanted, version) {
     batch(() => {
-      if (name.value !== wanted) samples.value = readSamples(wanted);
-      name.value = wanted;
       stored.value.value = null;
+      if (name.value === wanted) return; // the results stay, until the text is another one
+      samples.value = readSamples(wanted);
+      name.value = wanted;
       dry.value.value = null;
       dry.error.value = null;
     });

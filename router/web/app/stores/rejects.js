@@ -88,8 +88,8 @@ export function createRejects({ api, clock, counted }) {
       kind: kind || undefined,
       since: from || undefined,
       until: to || undefined,
-      to_pipeline: toPipeline || undefined,
-      to_table: toTable || undefined,
+      to_pipeline: toPipeline.trim() || undefined,
+      to_table: toTable.trim() || undefined,
       dry_run: dry,
     };
     replay.value = { done: 0, of: 0, stored: 0, failed: 0, before: 0, reasons: [], end: false, error: '', dry };
