@@ -103,7 +103,7 @@ func run(t *testing.T, f *fake, req Request) End {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if end.Done != end.Stored+end.Failed+end.Before+end.Untried {
+	if end.Done != end.Stored+end.Failed+end.Before+end.Untried+end.Forbidden {
 		t.Errorf("the counts of %+v do not add up", end)
 	}
 	return end
@@ -140,6 +140,29 @@ func TestReplay(t *testing.T) {
 	}
 	if again := run(t, f, Request{Again: true}); again.Stored != 1000 {
 		t.Errorf("with Again: %+v", again)
+	}
+}
+
+// TestForbidden checks that records whose senders may not store them are sent only if the request selects them.
+func TestForbidden(t *testing.T) {
+	f := newFake("{}", `{"n":1}`, `{"n":2}`)
+	f.rejects[1].Kind = "permission"
+	var ids IDs
+	ids.Of(&f.rejects[0])
+	id := ids.Of(&f.rejects[1])
+	for _, dry := range []bool{true, false} {
+		got := run(t, f, Request{DryRun: dry})
+		if got.Stored != 2 || got.Forbidden != 1 || got.Done != 3 || got.Of != 3 || len(f.stored) > 2 {
+			t.Errorf("dry run %t: %+v", dry, got)
+		}
+	}
+	if got := run(t, f, Request{IDs: []string{id}}); got.Stored != 1 || got.Forbidden != 0 {
+		t.Errorf("by its id: %+v", got)
+	}
+	f = newFake("{}")
+	f.rejects[0].Kind = "permission"
+	if got := run(t, f, Request{Kind: "permission"}); got.Stored != 1 || got.Forbidden != 0 {
+		t.Errorf("by its kind: %+v", got)
 	}
 }
 

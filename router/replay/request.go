@@ -24,8 +24,9 @@ import (
 // Request says which records are sent, and to which destination. Its zero value sends all records to their original
 // destinations.
 type Request struct {
-	// Pipeline, DB, Table and Kind select records; an empty field selects all. Since and Until are times in a format
-	// that ParseTime accepts.
+	// Pipeline, DB, Table and Kind select records; an empty field selects all. But records of the kind permission, whose
+	// senders may not store them, are sent only if Kind or IDs select them: the replay stores them with the rights of
+	// its own client. Since and Until are times in a format that ParseTime accepts.
 	Pipeline string `json:"pipeline,omitempty"`
 	DB       string `json:"db,omitempty"`
 	Table    string `json:"table,omitempty"`
@@ -126,12 +127,14 @@ type Progress struct {
 	Of   int64 `json:"of"`
 	// Stored is the number of records that were stored, or would be in a dry run, and Rows the number of their rows.
 	// Failed is the number that failed again. Before is the number that an earlier request stored. Untried is the
-	// number that a dry run cannot try, because they are requests of another protocol.
+	// number that a dry run cannot try, because they are requests of another protocol. Forbidden is the number that was
+	// left out, because their senders may not store them.
 	Stored  int64 `json:"stored"`
 	Rows    int64 `json:"rows"`
 	Failed  int64 `json:"failed"`
 	Before  int64 `json:"before"`
-	Untried int64 `json:"untried,omitempty"`
+	Untried   int64 `json:"untried,omitempty"`
+	Forbidden int64 `json:"forbidden,omitempty"`
 	// Reasons are the first distinct reasons of failed records, with a count for each.
 	Reasons []Reason `json:"reasons"`
 }

@@ -164,6 +164,10 @@ func printReplayed(w io.Writer, end replay.End, all bool) {
 	if end.Before > 0 {
 		fmt.Fprintf(w, "; %d were stored by an earlier run", end.Before)
 	}
+	if end.Forbidden > 0 {
+		fmt.Fprintf(w, "; %d were left out, because their senders may not store them (--kind permission sends them with "+
+			"your rights)", end.Forbidden)
+	}
 	if all && end.Until != nil {
 		fmt.Fprintf(w, "; next time: --since '%s'", end.Until.UTC().Add(-replayOverlap).Format("2006-01-02 15:04:05"))
 	}
