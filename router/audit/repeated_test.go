@@ -86,11 +86,12 @@ func TestFailuresOfTheServerAreRecorded(t *testing.T) {
 func TestManyNamesAreBounded(t *testing.T) {
 	sink := &collected{}
 	l := New(slog.New(slog.DiscardHandler), sink)
-	const n = maxRepeated + 5000
+	const n, each = maxRepeated + 5000, 100 // each address uses a window for itself, and one for each name
 	for i := range n {
-		l.Record(t.Context(), wrongPassword(fmt.Sprintf("u%d", i), "192.0.2.1"))
+		l.Record(t.Context(), wrongPassword(fmt.Sprintf("u%d", i), fmt.Sprintf("192.0.2.%d", i/each)))
 	}
-	if got := len(sink.entries); got != maxRepeated+maxSignIns {
+	got := len(sink.entries)
+	if got > maxRepeated+maxSignIns || got < maxRepeated-maxRepeated/each {
 		t.Fatalf("%d records of %d names", got, n)
 	}
 	if len(l.repeated.byKey) > maxRepeated+1 {
@@ -98,7 +99,32 @@ func TestManyNamesAreBounded(t *testing.T) {
 	}
 	l.Flush(true)
 	last := sink.entries[len(sink.entries)-1].Record
-	if !strings.HasPrefix(last.Message, fmt.Sprintf("%d more of several users or addresses", 5000-maxSignIns)) {
+	if !strings.HasPrefix(last.Message, fmt.Sprintf("%d more of several users or addresses", n-got)) {
+		t.Errorf("the last record: %v", last)
+	}
+}
+
+// TestNamesOfAnAddressAreBounded tries thousands of names from one address: 300 records, and one with the number of the
+// others. A user at another address is not affected.
+func TestNamesOfAnAddressAreBounded(t *testing.T) {
+	sink := &collected{}
+	l := New(slog.New(slog.DiscardHandler), sink)
+	for i := range 6000 {
+		l.Record(t.Context(), wrongPassword(fmt.Sprintf("u%d", i), "192.0.2.1"))
+	}
+	if got := len(sink.entries); got != maxFailedSignIns {
+		t.Fatalf("%d records of 6000 names", got)
+	}
+	if n := len(l.repeated.byKey); n > maxFailedSignIns+1 {
+		t.Errorf("%d keys are counted", n)
+	}
+	l.Record(t.Context(), wrongPassword("ann", "192.0.2.2"))
+	l.Flush(true)
+	if got := len(sink.entries); got != maxFailedSignIns+2 {
+		t.Fatalf("%d records with ann's", got)
+	}
+	last := sink.entries[maxFailedSignIns+1].Record
+	if !strings.HasPrefix(last.Message, "5700 more of several users since ") {
 		t.Errorf("the last record: %v", last)
 	}
 }

@@ -129,10 +129,10 @@ type Progress struct {
 	// Failed is the number that failed again. Before is the number that an earlier request stored. Untried is the
 	// number that a dry run cannot try, because they are requests of another protocol. Forbidden is the number that was
 	// left out, because their senders may not store them.
-	Stored  int64 `json:"stored"`
-	Rows    int64 `json:"rows"`
-	Failed  int64 `json:"failed"`
-	Before  int64 `json:"before"`
+	Stored    int64 `json:"stored"`
+	Rows      int64 `json:"rows"`
+	Failed    int64 `json:"failed"`
+	Before    int64 `json:"before"`
 	Untried   int64 `json:"untried,omitempty"`
 	Forbidden int64 `json:"forbidden,omitempty"`
 	// Reasons are the first distinct reasons of failed records, with a count for each.
