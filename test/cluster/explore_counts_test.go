@@ -118,6 +118,37 @@ func TestExploreCounts(t *testing.T) {
 	}
 }
 
+// TestExploreEstimates checks that the number of values is marked as an estimate if nearly every row has its own, and
+// that other numbers are not.
+func TestExploreEstimates(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	run(t, n, "CREATE TABLE app (ts TIMESTAMP(3) TIME INDEX, id STRING, host STRING)")
+	run(t, n, "INSERT INTO app SELECT TIMESTAMP '2026-01-05' + to_seconds(i), md5(i::VARCHAR), 'h' || i % 3 "+
+		"FROM range(12000) t(i)")
+	var got struct {
+		Fields []struct {
+			Name      string
+			Distinct  int64
+			Estimated bool
+		}
+	}
+	explore(t, n, "facets", map[string]any{
+		"tables": []string{"app"}, "from": "2026-01-05T00:00:00Z", "to": "2026-01-06T00:00:00Z",
+		"fields": []string{"id", "host"},
+	}, 200, &got)
+	if len(got.Fields) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	if id := got.Fields[0]; !id.Estimated || id.Distinct < 8000 || id.Distinct > 12000 {
+		t.Errorf("%+v", id)
+	}
+	if host := got.Fields[1]; host.Estimated || host.Distinct != 3 {
+		t.Errorf("%+v", host)
+	}
+}
+
 // TestExplorePatterns finds each row by the search text of one pattern, and the row of each example
 // by its id.
 func TestExplorePatterns(t *testing.T) {

@@ -137,6 +137,7 @@ func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
 		distinct, also := rec.Column(1).(*array.Int64)
 		if ok && also && filled.Len() > 0 {
 			to.filled, to.distinct = filled.Value(0), min(distinct.Value(0), filled.Value(0))
+			to.estimated = true
 		}
 		return nil
 	})
@@ -146,6 +147,7 @@ func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
 type tally struct {
 	most             int
 	filled, distinct int64
+	estimated        bool // distinct is an estimate
 	top              values
 }
 
@@ -176,7 +178,9 @@ func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
 
 // field returns the counts of a field.
 func (t *tally) field(name string) Field {
-	f := Field{Name: name, Filled: t.filled, Distinct: t.distinct, Values: []Value{}, Other: t.filled}
+	f := Field{
+		Name: name, Filled: t.filled, Distinct: t.distinct, Estimated: t.estimated, Values: []Value{}, Other: t.filled,
+	}
 	f.Values = append(f.Values, t.top...)
 	slices.SortFunc(f.Values, func(a, b Value) int { return -order(a, b) })
 	for _, v := range f.Values {

@@ -65,8 +65,10 @@ type Field struct {
 	// Other counts rows with a value that is not listed.
 	Other int64  `json:"other"`
 	Stats *Stats `json:"stats,omitempty"`
-	// Sampled says that the counts were estimated from a sample.
-	Sampled bool `json:"sampled,omitempty"`
+	// Sampled says that the counts were estimated from a sample, and Estimated that only Distinct was estimated, with a
+	// standard error of about a tenth.
+	Sampled   bool `json:"sampled,omitempty"`
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Answer has the values of fields.

@@ -51,7 +51,8 @@ func parseMoment(name, text string, now time.Time) (time.Time, error) {
 		}
 	}
 	return time.Time{}, errs.New(errs.InvalidArguments,
-		"%s is %.60q: write a time like 2026-01-05T10:00:00Z, or a duration before now like -1h", name, text)
+		"%s is %.60q: write a time like 2026-01-05T10:00:00Z, or a duration before now like -1h, of at most 200 years",
+		name, text)
 }
 
 // ParseTime parses a time in RFC 3339 in the years 1 to 9999.

@@ -1,1 +1,1 @@
-import"./chunk-YULDBG7Z.js";
+import"./chunk-IXYLNWSX.js";

@@ -8,7 +8,7 @@ import { ValueFind } from './valuefind.js';
 
 /**
  * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number}} Field
- * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, stats?: import('./numberfacet.js').Stats}} Facet
+ * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, estimated?: boolean, stats?: import('./numberfacet.js').Stats}} Facet
  *
  * @param {object} props
  * @param {Field[]} props.fields
@@ -72,11 +72,19 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
   return html`<div class="fielditem">
     <h3 class=${opened ? 'open' : ''} data-ui="field" data-name=${field.name}>
       <button aria-expanded=${opened} title=${`${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${visible(leafName(field.name))}</button>
-      <span>${facet && opened ? `${formatCount(facet.distinct)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${Math.round(field.fill * 100)} %`}</span>
+      <span>${facet && opened ? `${distinctText(facet)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${Math.round(field.fill * 100)} %`}</span>
       <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
     </h3>
     ${opened && facet && (facet.stats && facet.distinct > mostValues ? html`<${NumberFacet} facet=${facet} exact=${exact(facet)} onOnly=${rest.onOnly} />` : html`<${Values} facet=${facet} exact=${exact(facet)} ...${rest} />`)}
   </div>`;
+}
+
+/**
+ * Says how many different values a field has.
+ * @param {Facet} facet
+ */
+function distinctText(facet) {
+  return (facet.estimated ? '≈ ' : '') + formatCount(facet.distinct);
 }
 
 /** @param {any} props */
@@ -86,9 +94,10 @@ function Values({ facet, exact, text, onOnly, onWithout, onEither, onFind }) {
   const most = Math.max(1, ...listed.map((/** @type {{count: number}} */ v) => v.count));
   const chosen = valuesOf(text, facet.name);
   const grouped = facet.values.length > 0;
-  const finder = (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${facet.distinct} onFind=${onFind} onFound=${setFound} />`;
+  const finder =
+    (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${distinctText(facet)} onFind=${onFind} onFound=${setFound} />`;
   if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
-  return html`${!grouped && !found && html`<p class="quiet none">${formatCount(facet.distinct)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
+  return html`${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
     (/** @type {{value: unknown, count: number}} */ { value, count }) => {
       const name = String(value);
       const clause = clauseFor(facet.name, name);

@@ -1,7 +1,6 @@
 // Finds a value of a field that is not among its most frequent ones.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { formatCount } from '../lib/format.js';
 
 /** @typedef {{value: unknown, count: number}} Value */
 
@@ -10,7 +9,7 @@ const pause = 150; // ms after the last key
 /**
  * @param {object} props
  * @param {string} props.field
- * @param {number} props.distinct the number of its values
+ * @param {string} props.distinct the number of its values, as shown
  * @param {(field: string, prefix: string) => Promise<Value[]>} props.onFind
  * @param {(values: Value[] | null) => void} props.onFound null: nothing is sought
  */
@@ -39,7 +38,7 @@ export function ValueFind({ field, distinct, onFind, onFound }) {
       clearTimeout(timer);
     };
   }, [field, prefix]);
-  return html`<div class="valuefind"><input type="search" data-ui="value-find" aria-label=${`Find a value of ${field}`} placeholder=${`one of ${formatCount(distinct)}, by how it begins`}
+  return html`<div class="valuefind"><input type="search" data-ui="value-find" aria-label=${`Find a value of ${field}`} placeholder=${`one of ${distinct}, by how it begins`}
       value=${prefix} onInput=${(/** @type {InputEvent} */ e) => setPrefix(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
     ${said && html`<p class="quiet" role="status">${said}</p>`}</div>`;
 }
