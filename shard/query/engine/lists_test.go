@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/sql"
 )
 
 // TestLongStatementsAreKept checks that statements with thousands of literals are parsed once, and that the memory for
@@ -129,6 +131,55 @@ func TestShortenedLists(t *testing.T) {
 		a.Moment, b.Moment = "", ""
 		if !reflect.DeepEqual(a, b) {
 			t.Errorf("%s:\n%+v\nwant\n%+v", name, a, b)
+		}
+	}
+}
+
+// TestTreesOfLists checks that the syntax tree of a statement with long lists is the one that DuckDB's parser makes.
+func TestTreesOfLists(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	in, err := e.acquire(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.release(in, false)
+	texts := repeated(300, "'hé%06d''s'", ", ")
+	numbers := repeated(300, "-%03d", " ,\n ") + ", 5000000000, -2147483647,-3000000000, 2147483647 ,2147483649, -0"
+	for _, text := range []string{
+		"SELECT 1, a IN (" + numbers + ") FROM t WHERE b IN (" + texts + ") AND c NOT IN (" + numbers + ") OR é > abs(2)",
+		"SELECT [x + 1 FOR x IN (" + numbers + ")], a IN (1, 2)",
+		"SELECT a IN (1, -2147483648, " + numbers + ")",
+		"SELECT a IN (1, " + texts + "), b IN (" + texts + ", ('b'))",
+		"WITH t AS (SELECT a IN (" + texts + ") FROM u) SELECT * FROM t WHERE a IN (SELECT b WHERE c IN(" + texts +
+			"))",
+	} {
+		parsed := 0
+		_, got, err := sql.Parse(text, "public", func(text string) (string, error) {
+			parsed += len(text)
+			return in.SyntaxTree(text)
+		})
+		if err != nil {
+			t.Fatalf("%.60s: %v", text, err)
+		}
+		_, want, err := sql.Parse(text, "public", func(part string) (string, error) {
+			if part != text {
+				return "", errors.New("only the whole text is parsed")
+			}
+			return in.SyntaxTree(part)
+		})
+		if err != nil {
+			t.Fatalf("%.60s: %v", text, err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			a, b := fmt.Sprint(got), fmt.Sprint(want)
+			for a != "" && b != "" && a[0] == b[0] {
+				a, b = a[1:], b[1:]
+			}
+			t.Errorf("%.60s: %.300s\nwant\n%.300s", text, a, b)
+		}
+		whole := strings.Contains(text, "2147483648") || strings.Contains(text, "IN (1, '")
+		if whole != (parsed >= len(text)) {
+			t.Errorf("%.60s: %d of %d bytes were parsed", text, parsed, len(text))
 		}
 	}
 }

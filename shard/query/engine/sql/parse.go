@@ -110,7 +110,17 @@ type syntaxTree struct {
 	Statements   []any  `json:"statements"`
 }
 
+// tree returns the syntax tree of a text. Long lists are not parsed, because that takes most of the time.
 func (p parser) tree(sql string) (*syntaxTree, error) {
+	if short := Shorten(sql); short != nil {
+		if tree, err := p.whole(short.SQL); err == nil && short.expand(tree) {
+			return tree, nil
+		}
+	}
+	return p.whole(sql)
+}
+
+func (p parser) whole(sql string) (*syntaxTree, error) {
 	text, err := p(sql)
 	if err != nil {
 		return nil, fmt.Errorf("parse a statement of %d bytes: %w", len(sql), err)

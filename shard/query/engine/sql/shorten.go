@@ -1,6 +1,10 @@
 package sql
 
 import (
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -14,8 +18,16 @@ const shortenFrom = 256
 type Shortened struct {
 	// SQL is the statement with marks.
 	SQL string
-	// lists are the literals that each mark replaces.
-	lists map[string]string
+	// sql is the whole statement.
+	sql string
+	// lists are the lists in the order of the text.
+	lists []longList
+}
+
+// longList is what a mark replaces: the whole statement from from to to. The mark is at at in the shortened one.
+type longList struct {
+	mark         string
+	from, to, at int
 }
 
 // Shorten shortens lists of texts or of integers. It returns nil if the statement has none that is long.
@@ -23,7 +35,7 @@ func Shorten(sql string) *Shortened {
 	if len(sql) < 2*shortenFrom {
 		return nil
 	}
-	s := &Shortened{lists: map[string]string{}}
+	s := &Shortened{sql: sql}
 	var b strings.Builder
 	next, copied := 0, 0
 	for i := 0; i < len(sql); {
@@ -51,8 +63,9 @@ func Shorten(sql string) *Shortened {
 				mark = QuoteText("cordwood:list:" + strconv.Itoa(next))
 			}
 		}
-		s.lists[mark] = sql[from:to]
-		b.WriteString(sql[copied:from] + mark)
+		b.WriteString(sql[copied:from])
+		s.lists = append(s.lists, longList{mark: mark, from: from, to: to, at: b.Len()})
+		b.WriteString(mark)
 		i, copied = to, to
 	}
 	if len(s.lists) == 0 {
@@ -118,8 +131,8 @@ func literal(sql string, i int) (kind byte, end int) {
 // is anywhere else than as a literal.
 func (s *Shortened) Restore(text string) (string, bool) {
 	marks := 0
-	for mark := range s.lists {
-		marks += strings.Count(text, bare(mark))
+	for _, l := range s.lists {
+		marks += strings.Count(text, bare(l.mark))
 	}
 	if marks == 0 {
 		return text, true
@@ -131,8 +144,8 @@ func (s *Shortened) Restore(text string) (string, bool) {
 			_, end = Word(text, i)
 		}
 		end = max(end, i+1)
-		if list, ok := s.lists[text[i:end]]; ok {
-			b.WriteString(list)
+		if k := slices.IndexFunc(s.lists, func(l longList) bool { return l.mark == text[i:end] }); k >= 0 {
+			b.WriteString(s.sql[s.lists[k].from:s.lists[k].to])
 			marks--
 		} else {
 			b.WriteString(text[i:end])
@@ -141,3 +154,97 @@ func (s *Shortened) Restore(text string) (string, bool) {
 	}
 	return b.String(), marks == 0
 }
+
+// expand makes the syntax tree of the whole statement of the tree of the shortened one. It reports false if it cannot.
+// Making the nodes of literals takes a fraction of the time that parsing them takes.
+func (s *Shortened) expand(tree *syntaxTree) bool {
+	e := expansion{Shortened: s}
+	tree.Statements, _ = e.node(tree.Statements).([]any)
+	return !tree.Error && e.found == len(s.lists) && !e.failed
+}
+
+type expansion struct {
+	*Shortened
+	found  int
+	failed bool
+}
+
+func (e *expansion) node(tree any) any {
+	switch v := tree.(type) {
+	case []any:
+		out := v[:0:0]
+		for _, child := range v {
+			if l := e.listAt(child); l != nil {
+				out = append(out, e.literals(l, child)...)
+			} else {
+				out = append(out, e.node(child))
+			}
+		}
+		return out
+	case Node:
+		if at, ok := Position(v); ok {
+			v["query_location"] = decimal(int64(e.position(at)))
+		}
+		for key, child := range v {
+			v[key] = e.node(child)
+		}
+	}
+	return tree
+}
+
+// listAt returns the list whose mark is the node, or nil.
+func (e *expansion) listAt(node any) *longList {
+	n, _ := node.(Node)
+	at, ok := Position(n)
+	if !ok || Text(n, "class") != "CONSTANT" {
+		return nil
+	}
+	for i := range e.lists {
+		if e.lists[i].at == at {
+			return &e.lists[i]
+		}
+	}
+	return nil
+}
+
+// position returns where the text at a position of the shortened statement is in the whole one.
+func (e *expansion) position(at int) int {
+	for i := len(e.lists) - 1; i >= 0; i-- {
+		if l := &e.lists[i]; at > l.at {
+			return at - l.at - len(l.mark) + l.to
+		}
+	}
+	return at
+}
+
+// literals returns the nodes of a list, which are like that of its mark.
+func (e *expansion) literals(l *longList, mark any) (out []any) {
+	e.found++
+	of, _ := mark.(Node)
+	value, _ := of["value"].(Node)
+	kind, _ := value["type"].(Node)
+	big := maps.Clone(kind)
+	if big != nil {
+		big["id"] = "BIGINT"
+	}
+	for i := l.from; i < l.to; {
+		k, end := literal(e.sql, i)
+		v := maps.Clone(value)
+		if k == '\'' {
+			v["value"] = strings.ReplaceAll(e.sql[i+1:end-1], "''", "'")
+		} else {
+			whole, err := strconv.ParseInt(e.sql[i:end], 10, 64)
+			if v["value"] = decimal(whole); whole > math.MaxInt32 || whole < math.MinInt32 {
+				v["type"] = big
+			}
+			e.failed = e.failed || err != nil || whole == math.MinInt32 // DuckDB reads it as a BIGINT with a sign
+		}
+		n := maps.Clone(of)
+		n["query_location"], n["value"] = decimal(int64(i)), v
+		out = append(out, n)
+		i = SkipSpace(e.sql, SkipSpace(e.sql, end)+1) // after the comma
+	}
+	return out
+}
+
+func decimal(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
