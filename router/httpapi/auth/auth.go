@@ -401,7 +401,7 @@ func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from
 	if locked != nil {
 		return false, locked
 	}
-	leave, err := p.slow.enter(ctx, p.guesses.suspect(from))
+	leave, err := p.slow.enter(ctx, wide(from), p.guesses.failures(from))
 	if err != nil {
 		if errs.CodeOf(err) == errs.RateLimited {
 			return false, err

@@ -17,20 +17,18 @@ const (
 	guessWindow = time.Minute
 	// maxFailures is the number of failures of a user from one address that lock this pair until guessWindow ends.
 	maxFailures = 10
-	// maxFromAddress is the number of failures from one address in guessWindow that make the address suspect.
-	maxFromAddress = 300
-	// maxPairs limits the numbers of pairs and addresses that are counted, and of pairs that signed in. The oldest are
+	// maxPairs limits the numbers of pairs and networks that are counted, and of pairs that signed in. The oldest are
 	// removed first.
 	maxPairs = 100_000
 )
 
-// guesses counts failed sign-ins for each pair of user and address, and for each address. It counts pairs so that a
+// guesses counts failed sign-ins for each pair of user and address, and for each network. It counts pairs so that a
 // client cannot lock out the same user at other addresses, or other users at the same address.
 type guesses struct {
 	now   func() time.Time
 	seed  maphash.Seed
 	pairs tallies[pair]
-	hosts tallies[netip.Addr]
+	nets  tallies[netip.Addr] // by the result of wide
 
 	mu   sync.Mutex                  // guards good
 	good *lru.Cache[pair, time.Time] // when pairs signed in last, to the second
@@ -78,16 +76,31 @@ func (g *guesses) trusted(user string, from netip.Addr) bool {
 	return ok && g.now().Sub(last) <= rememberIdle
 }
 
-// suspect reports whether too many sign-ins from the address failed, so that its checks come last.
-func (g *guesses) suspect(from netip.Addr) bool {
-	n, _ := g.hosts.count(access.Network(from), g.now())
-	return n > maxFromAddress
+// failures returns the number of failed sign-ins of the address's network, which wide returns.
+func (g *guesses) failures(from netip.Addr) int {
+	n, _ := g.nets.count(wide(from), g.now())
+	return n
+}
+
+// wide returns the network of an address that one client may have as a whole: the first 24 bits of an IPv4 address, and
+// the first 48 of an IPv6 address.
+func wide(a netip.Addr) netip.Addr {
+	a = a.Unmap().WithZone("")
+	bits := 48
+	if a.Is4() {
+		bits = 24
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return a // never fails, because addresses have more bits
+	}
+	return p.Addr()
 }
 
 // failed counts a failure, and reports whether the pair is now locked.
 func (g *guesses) failed(user string, from netip.Addr) (locks bool) {
 	now := g.now()
-	g.hosts.add(access.Network(from), now)
+	g.nets.add(wide(from), now)
 	return g.pairs.add(g.pair(user, from), now) == maxFailures
 }
 

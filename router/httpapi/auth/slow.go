@@ -1,9 +1,10 @@
 package auth
 
 import (
-	"container/list"
 	"context"
+	"net/netip"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,22 +19,23 @@ const (
 	slowWait = 2 * time.Second
 )
 
-// slowChecks limits the checks of slow password hashes to a quarter of the processors. Requests from suspect
-// addresses are served only if no other request waits, and are refused if too many others wait.
+// slowChecks limits the checks of slow password hashes to a quarter of the processors. The checks of networks with the
+// fewest failed sign-ins and waiting checks come first, so that clients that guess, even from many addresses, do not
+// keep out others.
 type slowChecks struct {
 	wait time.Duration
 
-	mu       sync.Mutex // guards the fields below
-	free     int
-	waiting  list.List // of *check
-	suspects list.List // of *check
+	mu      sync.Mutex // guards the fields below
+	free    int
+	waiting []*check // by rank, then by arrival
 }
 
 // check is a waiting check. turn receives nil when the check may start, or the reason why it may not.
 type check struct {
-	turn chan error
-	in   *list.List
-	at   *list.Element
+	turn    chan error
+	network netip.Addr
+	// rank is the number of failed sign-ins of the network in the last minute, and of its checks that waited already.
+	rank int
 }
 
 func newSlowChecks() *slowChecks {
@@ -45,9 +47,10 @@ func errTooManyChecks() error {
 		"too many sign-ins wait for their password to be checked; try again in a few seconds").WithRetryAfter(slowWait)
 }
 
-// enter waits until a check may start. The caller must call leave when the check has ended.
-func (q *slowChecks) enter(ctx context.Context, suspect bool) (leave func(), err error) {
-	c, err := q.queue(suspect)
+// enter waits until a check of a client in the network may start. failures is the number of failed sign-ins of the
+// network. The caller must call leave when the check has ended.
+func (q *slowChecks) enter(ctx context.Context, network netip.Addr, failures int) (leave func(), err error) {
+	c, err := q.queue(network, failures)
 	if err != nil {
 		return nil, err
 	}
@@ -69,31 +72,38 @@ func (q *slowChecks) enter(ctx context.Context, suspect bool) (leave func(), err
 	return q.leave, nil
 }
 
-// queue takes a free place and returns nil, or puts the check into the queue and returns it.
-func (q *slowChecks) queue(suspect bool) (*check, error) {
+// queue takes a free place and returns nil, or puts the check into the queue and returns it. If the queue is full, the
+// check with the highest rank is refused.
+func (q *slowChecks) queue(network netip.Addr, failures int) (*check, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free > 0 {
 		q.free--
 		return nil, nil
 	}
-	if q.waiting.Len()+q.suspects.Len() >= maxSlowWaiting {
-		last := q.suspects.Back()
-		if suspect || last == nil {
+	c := &check{turn: make(chan error, 1), network: network, rank: failures}
+	at := 0
+	for _, o := range q.waiting {
+		if o.network == network {
+			c.rank++
+		}
+	}
+	for at < len(q.waiting) && q.waiting[at].rank <= c.rank {
+		at++
+	}
+	if len(q.waiting) >= maxSlowWaiting {
+		last := len(q.waiting) - 1
+		if at > last {
 			return nil, errTooManyChecks()
 		}
-		q.suspects.Remove(last)
-		last.Value.(*check).turn <- errTooManyChecks()
+		q.waiting[last].turn <- errTooManyChecks()
+		q.waiting = q.waiting[:last]
 	}
-	c := &check{turn: make(chan error, 1), in: &q.waiting}
-	if suspect {
-		c.in = &q.suspects
-	}
-	c.at = c.in.PushBack(c)
+	q.waiting = slices.Insert(q.waiting, at, c)
 	return c, nil
 }
 
-// giveUp removes c from its queue and returns err. If c got a place in the meantime, giveUp passes the place on.
+// giveUp removes c from the queue and returns err. If c got a place in the meantime, giveUp passes the place on.
 func (q *slowChecks) giveUp(c *check, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -103,7 +113,7 @@ func (q *slowChecks) giveUp(c *check, err error) error {
 			q.next()
 		}
 	default:
-		c.in.Remove(c.at)
+		q.waiting = slices.DeleteFunc(q.waiting, func(o *check) bool { return o == c })
 	}
 	return err
 }
@@ -114,14 +124,12 @@ func (q *slowChecks) leave() {
 	q.next()
 }
 
-// next gives a free place to the check that has waited longest. mu must be held.
+// next gives a free place to the first check. mu must be held.
 func (q *slowChecks) next() {
-	for _, l := range []*list.List{&q.waiting, &q.suspects} {
-		if e := l.Front(); e != nil {
-			l.Remove(e)
-			e.Value.(*check).turn <- nil
-			return
-		}
+	if len(q.waiting) == 0 {
+		q.free++
+		return
 	}
-	q.free++
+	q.waiting[0].turn <- nil
+	q.waiting = slices.Delete(q.waiting, 0, 1)
 }
