@@ -43,6 +43,10 @@ func TestSQLAsks(t *testing.T) {
 	eval[bool](b, `(document.querySelector('[data-ui=editor]').select(), true)`)
 	b.click(`[data-ui=run]`)
 	b.until(`document.querySelector('dialog[open]').textContent.includes('DROP TABLE app')`)
+	b.until(`document.querySelector('dialog h2').textContent === 'Drop the table app?' &&
+		document.querySelector('[data-ui=loss]').textContent.includes('It has 3 rows')`)
+	b.until(`document.activeElement.dataset.ui === 'close-dialog'`) // Enter does not run it
+	b.shoot("asked")
 	b.key("Escape", 27)
 	b.until(`!document.querySelector('dialog')`)
 	b.fill(`[data-ui=editor]`, "SELECT count(*) AS n FROM app")

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"cordwood/proto/schema"
-	"cordwood/router/explore/roles"
 )
 
 // Condition returns an SQL condition for the rows of c that match q. It uses only columns and literals. If q
@@ -167,14 +166,22 @@ func (k *compiler) field(f field, negate bool) (expr, error) {
 	if !found {
 		return k.absent(f, negate)
 	}
-	if yes, ok, err := levelCondition(t, f); ok || err != nil {
-		return leaf(yes, nullness(t, yes), negate), err
+	var parts []expr
+	values := f.values
+	if t.levels != nil && !f.exact {
+		yes, others, err := levelCondition(t, f)
+		if err != nil {
+			return "", err
+		}
+		if yes != "" {
+			parts = append(parts, leaf(yes, nullness(t, yes), negate))
+		}
+		values = others
 	}
-	if e, ok := equalities(t, f, negate); ok {
-		return e, nil
+	if e, ok := equalities(t, f, values, negate); ok {
+		return joined(append(parts, e), negate), nil
 	}
-	parts := make([]expr, 0, len(f.values))
-	for _, v := range f.values {
+	for _, v := range values {
 		e, err := t.condition(f, v, negate)
 		if err != nil {
 			return "", err
@@ -223,33 +230,4 @@ func (k *compiler) anyField(f field, negate bool) (expr, error) {
 		parts = append(parts, e)
 	}
 	return joined(parts, negate), nil
-}
-
-// levelCondition compiles a condition on the level by the names of levels. ok reports whether it is a condition
-// on the level.
-func levelCondition(t target, f field) (sql string, ok bool, err error) {
-	if t.levels == nil || f.exact {
-		return "", false, nil
-	}
-	var names []string
-	for _, v := range f.values {
-		list, ok := levelsOf(v)
-		if !ok {
-			return "", false, nil
-		}
-		names = append(names, list...)
-	}
-	if len(names) == 0 {
-		return "", false, wrong(f.span, "no level is in this range; the levels are, from the worst, %s",
-			strings.Join(roles.Names, ", "))
-	}
-	return t.levels.Condition(names, Ident), true, nil
-}
-
-// nullness returns an SQL expression that is null if a condition on t is null.
-func nullness(t target, yes string) string {
-	if t.levels.Number == nil {
-		return t.expr
-	}
-	return "(" + yes + ")"
 }

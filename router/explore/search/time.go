@@ -45,6 +45,9 @@ func (t target) ofTime(f field, v value, negate bool) (expr, error) {
 	switch v.form {
 	case between:
 		high, _, err := t.moment(f, v, v.upper)
+		if err == nil && low.After(high) {
+			err = swapped(v)
+		}
 		return leaf(t.expr+" BETWEEN "+timeLiteral(up)+" AND "+timeLiteral(high), t.expr, negate), err
 	case plain, quoted:
 		if !exact { // no row can have this time

@@ -3,21 +3,20 @@ package search
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/router/explore/roles"
 )
 
-// equalities compiles a condition whose values are all compared for equality. ok reports whether they are.
-func equalities(t target, f field, negate bool) (e expr, ok bool) {
-	if t.words && !f.exact || t.typ != schema.String {
+// equalities compiles values of a field that are all compared for equality. ok reports whether they are.
+func equalities(t target, f field, values []value, negate bool) (e expr, ok bool) {
+	if t.words && !f.exact || t.typ != schema.String || len(values) == 0 {
 		return "", false
 	}
-	list := make([]string, 0, len(f.values))
-	for _, v := range f.values {
+	list := make([]string, 0, len(values))
+	for _, v := range values {
 		if v.form != plain && v.form != quoted && (!f.exact || v.form == regex) {
 			return "", false
 		}
@@ -38,41 +37,6 @@ func oneOf(column string, literals []string, negate bool) expr {
 		return expr("(" + column + " NOT" + in + " OR " + column + " IS NULL)")
 	}
 	return expr(column + in)
-}
-
-// levelsOf returns the levels that match a value.
-func levelsOf(v value) ([]string, bool) {
-	rank := func(word string) (int, bool) {
-		level, ok := roles.Parse(word)
-		return slices.Index(roles.Names, level), ok && level != roles.Other
-	}
-	switch v.form {
-	case plain, quoted:
-		level, ok := roles.Parse(v.text)
-		return []string{level}, ok
-	case compare:
-		at, ok := rank(v.lower)
-		if !ok {
-			return nil, false
-		}
-		switch v.op { // the worst level is first
-		case ">":
-			return roles.Names[:at], true
-		case ">=":
-			return roles.Names[:at+1], true
-		case "<":
-			return roles.Names[at+1:], true
-		}
-		return roles.Names[at:], true
-	case between:
-		a, ok := rank(v.lower)
-		b, also := rank(v.upper)
-		if !ok || !also {
-			return nil, false
-		}
-		return roles.Names[min(a, b) : max(a, b)+1], true
-	}
-	return nil, false
 }
 
 // condition compiles one value of a field, or its negation.
@@ -139,10 +103,33 @@ func (t target) ordered(v value, literal func(string) (string, error), negate bo
 			return "", err
 		}
 		upper, err := literal(v.upper)
+		if err == nil && isSwapped(v) {
+			err = swapped(v)
+		}
 		return leaf(t.expr+" BETWEEN "+lower+" AND "+upper, t.expr, negate), err
 	}
 	equal, err := literal(v.text)
 	return oneOf(t.expr, []string{equal}, negate), err
+}
+
+// isSwapped reports whether the lower end of a range is above the upper end.
+func isSwapped(v value) bool {
+	if !isNumber(v.lower) || !isNumber(v.upper) {
+		return v.lower > v.upper
+	}
+	lower, _ := strconv.ParseFloat(v.lower, 64)
+	upper, _ := strconv.ParseFloat(v.upper, 64)
+	return lower > upper
+}
+
+// swapped returns the error for a range that no value is in, which can only be a mistake.
+func swapped(v value) error {
+	msg := "the lower end of the range is above its upper end"
+	other := v.upper + ".." + v.lower
+	if strings.ContainsAny(other, " \t\n\"()") || excerpt(other) != other { // they were in quotes, or are long
+		return wrong(v.span, "%s: swap the ends", msg)
+	}
+	return report(errs.InvalidSyntax, v.span, []string{other}, msg+"; did you mean "+other+"?")
 }
 
 // asText compiles a pattern or a regular expression for a value that is not a text.

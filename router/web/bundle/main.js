@@ -1,1 +1,1 @@
-import"./chunk-IXYLNWSX.js";
+import"./chunk-ZJS5S2OY.js";

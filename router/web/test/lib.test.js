@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { completionAt } from '../app/lib/complete.js';
-import { formatBytes, formatDuration, indentedJson, leafName, splitMatches, visible } from '../app/lib/format.js';
+import { formatBytes, formatDuration, indentedJson, leafName, splitHidden, splitMatches, visible } from '../app/lib/format.js';
 import { axisTicks, stackBars } from '../app/lib/geometry.js';
 import { replaceBytes } from '../app/lib/edit.js';
 import { createHeights, rowsInSight } from '../app/lib/heights.js';
@@ -326,4 +326,11 @@ test('JSON is indented as it is written, and nothing else is', () => {
   for (const other of ['', '12', '"{}"', '{broken', '[ERROR] failed', `["${'x'.repeat(70000)}"]`]) assert.equal(indentedJson(other), '');
   const deep = indentedJson('['.repeat(3000) + '1' + ']'.repeat(3000));
   assert.ok(deep.length < 6000 * 50);
+});
+
+test('invisible characters of a text that is edited', () => {
+  const plain = (text) => ({ text, hidden: false });
+  assert.deepEqual(splitHidden('a\tb\nc'), [plain('a\tb\nc')]);
+  assert.deepEqual(splitHidden('a\u202eb\u200b'), [plain('a'), { text: '', hidden: true }, plain('b'), { text: '\u200b', hidden: true }]);
+  assert.deepEqual(splitHidden(''), [plain('')]);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { guessAxes, roundTicks, seriesOf, stacked } from '../app/lib/plot.js';
+import { lossOf } from '../app/lib/statements.js';
 import { colourSql, sqlPieces } from '../app/lib/sqltext.js';
 
 const columns = [
@@ -68,4 +69,15 @@ test('keywords are not looked for in texts, and those of two words stand togethe
   assert.deepEqual(keys('CREATE TABLE "NULL" (\n time TIMESTAMP NOT NULL,\n TIME INDEX (time), "key" STRING SKIPPING INDEX)'), [
     ...['CREATE', 'TABLE', 'NOT', 'NULL', 'TIME INDEX', 'SKIPPING INDEX'],
   ]);
+});
+
+test('what a statement removes', () => {
+  assert.deepEqual(lossOf('drop table app'), { verb: 'drop', kind: 'table', db: '', name: 'app' });
+  assert.deepEqual(lossOf('-- x\n DROP TABLE IF EXISTS Shop . "My ""T"'), { verb: 'drop', kind: 'table', db: 'shop', name: 'My "T' });
+  assert.deepEqual(lossOf('DROP DATABASE shop CASCADE'), { verb: 'drop', kind: 'database', db: '', name: 'shop' });
+  assert.deepEqual(lossOf('TRUNCATE app'), { verb: 'truncate', kind: 'table', db: '', name: 'app' });
+  assert.deepEqual(lossOf('delete from shop.app where x'), { verb: 'delete', kind: 'table', db: 'shop', name: 'app' });
+  assert.deepEqual(lossOf('ALTER TABLE shop.app DROP COLUMN "a b"'), { verb: 'drop', kind: 'column', db: 'app', name: 'a b' });
+  assert.equal(lossOf('ALTER TABLE app ADD COLUMN droppings STRING'), null);
+  assert.equal(lossOf("INSERT INTO app VALUES ('drop table app')"), null);
 });

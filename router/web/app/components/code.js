@@ -3,6 +3,7 @@
 
 import { html, useLayoutEffect, useMemo, useRef } from '../../vendor/core.js';
 import { Completions, useCompletion } from './completion.js';
+import { drawHidden } from './hidden.js';
 
 /**
  * @param {object} props
@@ -63,7 +64,7 @@ export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong 
     <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${look(i + 1)}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
     <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
       (pieces, i) =>
-        html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
+        html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${drawHidden(p.text)}</span>` : drawHidden(p.text)))}${'\u200b'}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
       aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onBlur=${completion.close} onPointerDown=${completion.close}

@@ -30,7 +30,7 @@ export function ContextPane({ stores }) {
       explore.around.error.value
         ? html`<${ErrorPanel} latest=${explore.around} what="Asking for its neighbours" />`
         : answer &&
-          html`<${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
+          html`<${Rows} count=${rows.length} of=${rows} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
             marks=${explore.marks.value} zone=${prefs.zone.value} density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, oldest first`}
             ui="context-row" selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row)} />`
     }

@@ -16,11 +16,12 @@ const mostLooked = 2000; // rows that are examined
  * @param {(index: number) => Row | null} props.at
  * @param {Shape} props.shape
  * @param {RegExp | null} props.marks
- * @param {number} props.changed another one: the rows are others
+ * @param {unknown} props.of another one: the rows are others
+ * @param {number} [props.height] of all rows; the marks stand beside them if they are fewer than there is room for
  * @param {(index: number) => void} props.onGo
  */
-export function Grain({ count, at, shape, marks, changed, onGo }) {
-  const ticks = useMemo(() => ticksOf({ count, at, shape, marks }), [count, changed, shape, marks]);
+export function Grain({ count, at, shape, marks, of, height, onGo }) {
+  const ticks = useMemo(() => ticksOf({ count, at, shape, marks }), [count, of, shape, marks]);
   if (count === 0) return null;
 
   /** @param {MouseEvent} event */
@@ -29,7 +30,7 @@ export function Grain({ count, at, shape, marks, changed, onGo }) {
     onGo(Math.min(count - 1, Math.floor(((event.clientY - box.top) / box.height) * count)));
   }
 
-  return html`<div class="grain" data-ui="grain" aria-hidden="true" title=${`${formatCount(count)} rows; click: go there`} onClick=${go}>${ticks.map(
+  return html`<div class="grain" data-ui="grain" aria-hidden="true" title=${`${formatCount(count)} rows; click: go there`} style=${height && { maxHeight: `${height}px` }} onClick=${go}>${ticks.map(
     ({ look, place }) => html`<i class=${look} style=${{ top: `${((place / places) * 100).toFixed(1)}%` }}></i>`,
   )}</div>`;
 }

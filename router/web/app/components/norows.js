@@ -1,8 +1,9 @@
 // Shown if there are no rows: the reason, and what helps.
 
 import { html } from '../../vendor/core.js';
-import { searchEveryField } from '../lib/edit.js';
-import { formatDuration } from '../lib/format.js';
+import { searchEveryField, valuesOf } from '../lib/edit.js';
+import { formatDuration, visible } from '../lib/format.js';
+import { isLevelWord, levels } from '../lib/levels.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
 import { useMay } from './may.js';
 import { Empty } from './states.js';
@@ -20,7 +21,11 @@ export function NoRows({ explore }) {
     from: new Date(new Date(time).getTime() - span).toISOString(),
     to: new Date(new Date(time).getTime() + 1000).toISOString(),
   });
+  const { level, scheme } = explore.shape.value;
+  const asked = [...new Set([...valuesOf(state.q, 'level'), ...valuesOf(state.q, level ?? 'level')])];
+  const unusual = scheme === 'text' ? asked.filter(([value, how]) => how === 'in' && !isLevelWord(value)).map(([value]) => value) : [];
   return html`<${Empty} title=${state.q ? 'No row in this range matches.' : 'No row in this range.'}>
+    ${unusual.length > 0 && html`<p data-ui="unusual-level">The search asks for the level ${visible([...new Set(unusual)].join(', '))}. The usual levels are ${levels.join(', ')}.</p>`}
     ${last && ago !== null && html`<p>The newest row of the table is ${formatDuration(Math.max(0, ago))} old.</p>`}
     <p class="acts">
       ${everywhere !== state.q && html`<button class="button main" data-ui="every-field" onClick=${() => explore.search(everywhere)}>Search every field</button>`}

@@ -21,6 +21,7 @@ export const rowHeights = /** @type {Record<string, number>} */ ({ dense: 20, no
  * @param {object} props
  * @param {number} props.count
  * @param {(index: number) => Row | null} props.at
+ * @param {unknown} props.of another one: the rows are others
  * @param {Shape} props.shape
  * @param {string[]} props.columns
  * @param {ColumnTools} [props.columnTools]
@@ -88,7 +89,7 @@ export function Rows(props) {
     <div class=${`rows ${props.density} ${props.wrap ? 'wrapped' : ''}`} onCopy=${copy}>
       <${VirtualList} count=${count} height=${height} measured=${Boolean(props.wrap) || unfolded >= 0} label=${props.label} row=${row} onSee=${props.onSee}
         focus=${went >= 0 ? went : props.focus} dropped=${dropped} follow=${props.follow} onEnd=${props.onEnd} start=${props.start} resetKey=${props.resetKey} />
-      <${Grain} count=${count} changed=${dropped} at=${at} shape=${shape} marks=${props.marks} onGo=${setWent} />
+      <${Grain} count=${count} of=${props.of} height=${props.wrap || unfolded >= 0 ? 0 : count * height} at=${at} shape=${shape} marks=${props.marks} onGo=${setWent} />
     </div>`;
 }
 

@@ -1,10 +1,11 @@
 // The search text: a textarea over a coloured copy of its text, with completion of fields and values.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor/core.js';
-import { formatCount } from '../lib/format.js';
+import { formatCount, visible } from '../lib/format.js';
 import { completionAt } from '../lib/complete.js';
 import { parseSearch } from '../lib/search.js';
 import { createUndo } from '../lib/undo.js';
+import { drawHidden } from './hidden.js';
 import { useNarrow } from './narrow.js';
 
 /**
@@ -122,7 +123,7 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
           html`<li id=${`choice-${i}`} role="option" aria-selected=${i === choices.at} onMouseDown=${(/** @type {MouseEvent} */ e) => {
             e.preventDefault();
             take(choice);
-          }}><span>${choice.text}</span><small>${choice.note}</small></li>`,
+          }}><span>${visible(choice.text)}</span><small>${choice.note}</small></li>`,
       )}
     </ul>`
     }
@@ -154,12 +155,12 @@ function coloured(text, tokens, wrong) {
   }
   for (const token of cuts) {
     if (token.from < at) continue;
-    if (token.from > at) parts.push(text.slice(at, token.from));
+    if (token.from > at) parts.push(drawHidden(text.slice(at, token.from)));
     const bad = wrong && token.from < Math.max(wrong.to, wrong.from + 1) && token.to > wrong.from;
-    parts.push(html`<span class=${`t-${token.kind} ${bad ? 'wrong' : ''}`}>${text.slice(token.from, token.to)}</span>`);
+    parts.push(html`<span class=${`t-${token.kind} ${bad ? 'wrong' : ''}`}>${drawHidden(text.slice(token.from, token.to))}</span>`);
     at = token.to;
   }
-  parts.push(text.slice(at));
+  parts.push(drawHidden(text.slice(at)));
   return parts;
 }
 

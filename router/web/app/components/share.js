@@ -1,6 +1,7 @@
 // Sharing a search by a link, and keeping it under a name.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
+import { visible } from '../lib/format.js';
 import { longestAddress } from '../stores/place.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
@@ -65,7 +66,7 @@ function SavedList({ saved, place, user, what = 'search', onDone }) {
     <ul>${list?.map(
       (
         s,
-      ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${s.name}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
+      ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
         <button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s.name).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button></li>`,
     )}</ul>
     <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>

@@ -1,7 +1,7 @@
 // The statements that ran in this browser: they can be found by a part of their text, opened again and forgotten.
 
 import { html, useState } from '../../vendor/core.js';
-import { formatCount, visible } from '../lib/format.js';
+import { formatCount, visible, visibleLines } from '../lib/format.js';
 import { Menu } from './menu.js';
 
 const mostShown = 100;
@@ -22,7 +22,7 @@ function HistoryList({ sql, onDone }) {
     ${found.length === 0 && html`<p class="quiet">No statement has this text.</p>`}
     <ul>${found.slice(0, mostShown).map((text) => {
       const line = visible(text.replace(/\s+/g, ' ').slice(0, 300));
-      return html`<li key=${text}><button class="choice" data-ui="history-statement" title=${text.slice(0, 2000)} onClick=${() => (onDone(), sql.open(text))}><span>${line}</span></button>
+      return html`<li key=${text}><button class="choice" data-ui="history-statement" title=${visibleLines(text.slice(0, 2000))} onClick=${() => (onDone(), sql.open(text))}><span>${line}</span></button>
         <button class="text" aria-label=${`Forget ${line.slice(0, 60)}`} onClick=${() => sql.forget(text)}>✕</button></li>`;
     })}</ul>
     ${found.length > mostShown && html`<p class="quiet">The first ${formatCount(mostShown)} of ${formatCount(found.length)}.</p>`}

@@ -30,7 +30,7 @@ export function Results({ stores, tab, answer }) {
     all.length > 1 &&
     html`<div class="answers" role="group" aria-label="Answers">${all.map(
       (_, i) =>
-        html`<button class="text" data-ui="answer" aria-pressed=${i === at} title=${statements[i]?.slice(0, 300)} onClick=${() => setChosen({ of: answer, at: i })}>${i + 1} <code>${(statements[i] ?? '').replace(/\s+/g, ' ').slice(0, 24)}</code></button>`,
+        html`<button class="text" data-ui="answer" aria-pressed=${i === at} title=${visibleLines(statements[i]?.slice(0, 300) ?? '')} onClick=${() => setChosen({ of: answer, at: i })}>${i + 1} <code>${visible((statements[i] ?? '').replace(/\s+/g, ' ').slice(0, 24))}</code></button>`,
     )}</div>`
   }<${Result} stores=${stores} tab=${tab} answer=${all[at] ?? answer} statement=${one} />`;
 }
@@ -150,8 +150,8 @@ function Grid({ answer, order, sort, onSort }) {
   const sorted = (/** @type {number} */ i) => (sort?.by !== i ? '' : sort.down ? 'down' : 'up');
   const heads = columns.map((c, i) => ({
     id: `${c.name} ${i}`,
-    name: c.name,
-    title: `${c.name}, ${c.type}; click: sort`,
+    name: visible(c.name),
+    title: visible(`${c.name}, ${c.type}; click: sort`),
     width: widths[i],
     sorted: sorted(i),
   }));

@@ -71,6 +71,26 @@ export function visible(text) {
   });
 }
 
+const reordering = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+/**
+ * Splits a text at the characters that would not be seen. Ends of lines and tabs are seen.
+ * @param {string} text
+ * @returns {{text: string, hidden: boolean}[]} the text of a character that would reorder what is seen is empty
+ */
+export function splitHidden(text) {
+  const parts = [];
+  let from = 0;
+  for (const { index, 0: c } of text.matchAll(hidden)) {
+    if (/[\t\n\r]/.test(c) || (c === '\u200d' && joins(text, index))) continue;
+    if (index > from) parts.push({ text: text.slice(from, index), hidden: false });
+    parts.push({ text: reordering.test(c) ? '' : c, hidden: true });
+    from = index + 1;
+  }
+  if (from < text.length || parts.length === 0) parts.push({ text: text.slice(from), hidden: false });
+  return parts;
+}
+
 /** Reports whether a joiner makes one picture of two, as those of families. @param {string} text @param {number} at */
 function joins(text, at) {
   return (

@@ -15,6 +15,11 @@ for (const [level, names] of /** @type {[string, string][]} */ ([
   for (const name of names.split(' ')) words[name] = level;
 }
 
+/** Reports whether a search knows a word as a level. @param {string} word */
+export function isLevelWord(word) {
+  return Object.hasOwn(words, word.toLowerCase()) || word.toLowerCase() === 'other';
+}
+
 /**
  * Reads the level of a row.
  * @param {unknown} value

@@ -60,6 +60,36 @@ export function changesIn(text) {
   return splitStatements(text).filter((statement) => changing.test(withoutComment(statement)));
 }
 
+/**
+ * What a statement does that cannot be undone.
+ * @typedef {{verb: 'drop' | 'truncate' | 'delete', kind: string, db: string, name: string}} Loss db: of a column, its table
+ */
+const bare = '(?:"(?:[^"]|"")+"|[\\w$\\x80-\\uffff]+)';
+const losing = new RegExp(
+  `^(drop|truncate|delete)\\s+(?:(from)\\s+|(table|database|schema|pipeline|user|role|token|view)\\s+)?(?:if\\s+exists\\s+)?(${bare})(?:\\s*\\.\\s*(${bare}))?`,
+  'i',
+);
+const droppedColumn = new RegExp(`^alter\\s+table\\s+(?:${bare}\\s*\\.\\s*)?(${bare})\\s+drop\\s+column\\s+(?:if\\s+exists\\s+)?(${bare})`, 'i');
+
+/**
+ * Says what a statement removes; null: nothing.
+ * @param {string} statement
+ * @returns {Loss | null}
+ */
+export function lossOf(statement) {
+  const [, table, column] = droppedColumn.exec(withoutComment(statement)) ?? [];
+  if (column !== undefined) return { verb: 'drop', kind: 'column', db: bareName(table), name: bareName(column) };
+  const [, verb, , kind = 'table', first, second] = losing.exec(withoutComment(statement)) ?? [];
+  if (!verb) return null;
+  const [db, name] = second === undefined ? ['', bareName(first)] : [bareName(first), bareName(second)];
+  return { verb: /** @type {Loss['verb']} */ (verb.toLowerCase()), kind: kind.toLowerCase(), db, name };
+}
+
+/** A name as the server keeps it. @param {string} written */
+function bareName(written) {
+  return written.startsWith('"') ? written.slice(1, -1).replaceAll('""', '"') : written.toLowerCase();
+}
+
 /** A statement without what stands before its first word. @param {string} statement */
 function withoutComment(statement) {
   let at = 0;

@@ -154,7 +154,7 @@ function FirstRows({ stores, db, table }) {
     <div class="head"><h2>${formatCount(adding.count.value)} ${adding.count.value === 1 ? 'row' : 'rows'} arrived in ${table}</h2>
       <span class="quiet">${answer && `${answer.fields.length} fields: ${answer.fields.map((/** @type {{name: string}} */ f) => f.name).join(', ')}`}</span><span class="grow"></span>
       <a class="button main" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></div>
-    <${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i]} shape=${shapeOf(answer)} columns=${[]} marks=${null} zone=${prefs.zone.value}
+    <${Rows} count=${rows.length} of=${rows} at=${(/** @type {number} */ i) => rows[i]} shape=${shapeOf(answer)} columns=${[]} marks=${null} zone=${prefs.zone.value}
       density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, newest last`} selected="" follow onOpen=${() => {}} /></section>`;
 }
 

@@ -20,7 +20,7 @@ import { copyText } from '../components/copy.js';
 import { ErrorPanel, Missing, Progress, Skeleton } from '../components/states.js';
 import { columnsFor, useNarrow } from '../components/narrow.js';
 import { curlOf } from '../lib/api.js';
-import { formatCount } from '../lib/format.js';
+import { formatCount, visible, visibleLines } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
 import { formatPlace } from '../lib/url.js';
 import { sqlPieces } from '../lib/sqltext.js';
@@ -43,7 +43,7 @@ export function ExplorePage({ stores }) {
   useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
   useEffect(() => void explore.loadContext(), [state.view, explore.opened.value.value, explore.apart.value]);
   useEffect(() => {
-    document.title = `${state.tables.join(', ')}${state.q ? ` · ${state.q}` : ''} · cordwood`;
+    document.title = visible(`${state.tables.join(', ')}${state.q ? ` · ${state.q}` : ''} · cordwood`);
   }, [key]);
   useEffect(() => explore.recallColumns(), [state.db, state.tables.join()]);
   useExploreKeys(stores);
@@ -121,7 +121,7 @@ function Said({ stores }) {
   const { explore } = stores;
   const sql = explore.compiled.value.value?.sql ?? '';
   const request = { path: '/v1/explore/rows', body: { ...explore.scope(), limit: 200 } };
-  return html`<div class="said" data-ui="sql-line"><code title=${sql}>${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : part.text))}</code>
+  return html`<div class="said" data-ui="sql-line"><code title=${visibleLines(sql)}>${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : visible(part.text)))}</code>
     ${sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
     <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin, stores.signIn.user.value))}>Copy as curl</button>
     <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} /></div>`;
@@ -160,7 +160,7 @@ function Panes({ stores }) {
     ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
     ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
-      chosen=${explore.cols.value} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
+      chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
       text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} onFind=${explore.findValues} />
     ${
@@ -176,7 +176,7 @@ function Panes({ stores }) {
               ? html`<${Skeleton} />`
               : answer && list.count === 0 && !explore.first.since.value
                 ? html`<${NoRows} explore=${explore} />`
-                : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
+                : html`<${Rows} count=${list.count} of=${list} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
                 label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}

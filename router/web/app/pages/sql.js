@@ -2,14 +2,15 @@
 
 import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js';
 import { CodeEditor } from '../components/code.js';
-import { Dialog } from '../components/dialog.js';
+import { HiddenNotice } from '../components/hidden.js';
 import { SavedMenu } from '../components/share.js';
+import { AskFirst } from '../components/sqlask.js';
 import { HistoryMenu } from '../components/sqlhistory.js';
 import { SqlNames } from '../components/sqlnames.js';
 import { Results, views } from '../components/sqlresult.js';
 import { ErrorPanel, Progress } from '../components/states.js';
 import { useIgnored } from '../components/ignored.js';
-import { formatCount } from '../lib/format.js';
+import { formatCount, visible } from '../lib/format.js';
 import { completeSql } from '../lib/sqlcomplete.js';
 import { colourSql } from '../lib/sqltext.js';
 import { changesIn, statementAt } from '../lib/statements.js';
@@ -65,6 +66,7 @@ export function SqlPage({ stores }) {
     <${Tabs} sql=${sql} />
     <div class="sqleditor"><${CodeEditor} key=${tab.id} label="Statements" text=${text} lines=${useMemo(() => colourSql(text), [text])} wrong=${sql.faultOf(tab)}
       onText=${sql.write} complete=${complete} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} /></div>
+    <${HiddenNotice} text=${text} onText=${sql.write} />
     <div class="tailbar">
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>
       <label class="by again">at most <select aria-label="Rows that are shown at most" value=${sql.most.value}
@@ -78,7 +80,7 @@ export function SqlPage({ stores }) {
     ${answer && !tab.latest.error.value && html`<${Results} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${
       asked &&
-      html`<${Ask} statement=${asked} onNo=${() => setAsked('')} onYes=${() => {
+      html`<${AskFirst} text=${asked} db=${sql.db()} tables=${tables} onNo=${() => setAsked('')} onYes=${() => {
         setAsked('');
         void sql.run(asked);
       }} />`
@@ -97,12 +99,5 @@ function Tabs({ sql }) {
 /** @param {Tab} tab */
 function nameOf(tab) {
   const words = tab.text.value.trim().replace(/\s+/g, ' ');
-  return words.length > 24 ? `${words.slice(0, 24)}…` : words || 'empty';
-}
-
-/** @param {{statement: string, onNo: () => void, onYes: () => void}} props */
-function Ask({ statement, onNo, onYes }) {
-  return html`<${Dialog} title="This statement changes something" onClose=${onNo}>
-    <pre class="asked">${statement.slice(0, 400)}</pre>
-    <p class="acts"><button class="button main" onClick=${onYes}>Run it</button><button class="button" onClick=${onNo}>Cancel</button></p><//>`;
+  return words.length > 24 ? `${visible(words.slice(0, 24))}…` : visible(words) || 'empty';
 }

@@ -147,6 +147,7 @@ export function TailPage({ stores }) {
               >`
             : html`<${Rows}
                 count=${count}
+                of=${tail.drawn.value}
                 at=${tail.at}
                 shape=${tail.shape.value}
                 columns=${columnsFor(narrow, tail.columns.value, tail.fields.value.value)}

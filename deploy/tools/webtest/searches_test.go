@@ -1,0 +1,70 @@
+package webtest
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// TestUnknownLevel checks that a comparison with a level that does not exist is an error with the level that may be
+// meant, and that another level's search says which levels are usual.
+func TestUnknownLevel(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=level:%3E%3Dwrn")
+	b.until(`document.querySelector('[data-ui=error]').textContent.includes('fatal, error, warn, info, debug, trace')`)
+	b.until(`document.querySelector('.coloured .wrong')`)
+	// The error takes only the room that it needs, and fields whose values are not known are not shown open.
+	b.until(`document.querySelector('[data-ui=error]').getBoundingClientRect().height < 200`)
+	b.until(`document.querySelectorAll('[data-ui=field]').length > 0 && !document.querySelector('.fields h3.open')`)
+	b.shoot("unknown-level")
+	b.click(`[data-ui=nearest]`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'level:>=warn'`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
+	b.search("level:errr")
+	b.until(`document.querySelector('[data-ui=unusual-level]').textContent.includes('level errr')`)
+}
+
+// TestMarksOfSearch checks that the marks at the right edge are those of the rows beside them after a search that finds
+// as many rows as the one before.
+func TestMarksOfSearch(t *testing.T) {
+	s := start(t)
+	rows := logs(40)
+	for i, row := range rows {
+		row["part"], row["level"] = "a", "info"
+		if i < 20 {
+			row["part"], row["level"] = "b", "error"
+		}
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=part%3Aa")
+	b.until(`document.querySelectorAll('[data-ui=row]').length === 20 && !document.querySelector('.grain i')`)
+	b.search("part:b")
+	b.until(`document.querySelectorAll('[data-ui=row][data-level=error]').length === 20`)
+	b.until(`document.querySelectorAll('.grain i.error').length === 20`)
+	// Of a short list, each mark stands beside its row.
+	b.until(`((row, mark) => mark.top >= row.top && mark.bottom <= row.bottom)(
+		[...document.querySelectorAll('[data-ui=row]')][10].getBoundingClientRect(),
+		[...document.querySelectorAll('.grain i')][10].getBoundingClientRect())`)
+}
+
+// TestInvisible checks that characters that nobody sees, and that reverse text, are marked in a statement, in its tab
+// and in the question before it runs.
+func TestInvisible(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/sql?q=DROP%20TABLE%20%22%E2%80%AEabc%22")
+	b.until(`document.querySelector('[data-ui=editor]').value.includes('\u202eabc')`)
+	b.until(`document.querySelectorAll('.coloured-lines .unseen').length === 1 &&
+		document.querySelector('.coloured-lines').textContent.includes('"abc"') &&
+		document.querySelector('[data-ui=sql-tab]').textContent.includes('"\\u202eabc"')`)
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('dialog h2').textContent === 'Drop the table \\u202eabc?' &&
+		document.querySelector('dialog .asked').textContent.includes('"\\u202eabc"')`)
+	b.click(`dialog [data-ui=close-dialog]`)
+	b.click(`[data-ui=unseen] button`)
+	b.until(`document.querySelector('[data-ui=editor]').value === 'DROP TABLE "abc"' && !document.querySelector('[data-ui=unseen]')`)
+	s.ingest("app", logs(3)...)
+	b.do(chromedp.Navigate(s.url + "/dashboard/explore?t=app&q=host%3D%E2%80%AEabc"))
+	b.until(`document.querySelector('[data-ui=sql-line] code').textContent.includes("'\\u202eabc'") &&
+		document.querySelector('.coloured .unseen') && document.querySelector('.coloured').textContent.includes('host=abc')`)
+}

@@ -1,0 +1,64 @@
+// The question before statements run that change something: what they remove, and how much that is.
+
+import { html } from '../../vendor/core.js';
+import { formatBytes, formatCount, visible, visibleLines } from '../lib/format.js';
+import { changesIn, lossOf } from '../lib/statements.js';
+import { Dialog } from './dialog.js';
+
+const mostShown = 2000; // characters
+
+/**
+ * @param {object} props
+ * @param {string} props.text the statements
+ * @param {string} props.db in which they run
+ * @param {import('../stores/tables.js').TableInfo[]} props.tables
+ * @param {() => void} props.onNo
+ * @param {() => void} props.onYes
+ */
+export function AskFirst({ text, db, tables, onNo, onYes }) {
+  const changes = changesIn(text);
+  const losses = changes.map(lossOf).filter((loss) => loss !== null);
+  const [only] = losses;
+  const act = changes.length === 1 && only ? actOf(only) : '';
+  const title = act ? `${act}?` : changes.length > 1 ? `${formatCount(changes.length)} statements change something` : 'This statement changes something';
+  return html`<${Dialog} title=${title} onClose=${onNo}>
+    ${losses.map((loss) => html`<p data-ui="loss">${!act && html`<b>${actOf(loss)}.</b> `}${consequence(loss, db, tables)}</p>`)}
+    <pre class="asked" tabindex="0">${visibleLines(text.slice(0, mostShown))}${text.length > mostShown && ' …'}</pre>
+    <p class="acts"><button class=${`button main ${losses.length > 0 ? 'danger' : ''}`} data-ui="run-anyway" onClick=${onYes}>${act ? verbs[only.verb] : changes.length > 1 ? 'Run them' : 'Run it'}</button>
+      <button class="button" data-ui="close-dialog" autofocus onClick=${onNo}>Cancel</button></p><//>`;
+}
+
+const verbs = { drop: 'Drop it', truncate: 'Remove the rows', delete: 'Delete the rows' };
+
+/** @param {import('../lib/statements.js').Loss} loss */
+function actOf({ verb, kind, db, name }) {
+  const what = `${db && `${db}.`}${name}`;
+  if (verb === 'drop') return visible(`Drop the ${kind} ${what}`);
+  return visible(verb === 'truncate' ? `Remove all rows of ${what}` : `Delete rows of ${what}`);
+}
+
+/**
+ * Says what is gone afterwards.
+ * @param {import('../lib/statements.js').Loss} loss
+ * @param {string} current
+ * @param {import('../stores/tables.js').TableInfo[]} tables
+ */
+function consequence({ verb, kind, db, name }, current, tables) {
+  if (verb === 'drop' && (kind === 'database' || kind === 'schema')) {
+    const inside = tables.filter((t) => t.db === name);
+    return inside.length === 0
+      ? 'It cannot be brought back.'
+      : `It has ${formatCount(inside.length)} ${inside.length === 1 ? 'table' : 'tables'}, with ${sizeOf(inside)}. Only a backup brings them back.`;
+  }
+  if (kind !== 'table') return 'It cannot be brought back.';
+  const table = tables.find((t) => t.db === (db || current) && t.name === name);
+  const only = 'Only a backup brings them back.';
+  if (!table?.sized) return `${verb === 'delete' ? 'The rows that it finds are removed.' : 'All of its rows are removed.'} ${only}`;
+  return verb === 'delete' ? `The table has ${sizeOf([table])}; those that the statement finds are removed. ${only}` : `It has ${sizeOf([table])}. ${only}`;
+}
+
+/** @param {import('../stores/tables.js').TableInfo[]} tables */
+function sizeOf(tables) {
+  const [rows, bytes] = [tables.reduce((n, t) => n + t.rows, 0), tables.reduce((n, t) => n + t.bytes, 0)];
+  return `${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'} (${formatBytes(bytes)})`;
+}
