@@ -143,15 +143,15 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
-// checkNewOptions refuses the options message_column, loki_labels and cold while there may be programs that do not know
-// them.
+// checkNewOptions refuses the options message_column, loki_labels, cold and max_size while there may be programs that
+// do not know them.
 func checkNewOptions(cmd *metapb.Command, version uint32) error {
 	for _, o := range []map[string]string{
 		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
 	} {
 		for option, since := range map[string]uint32{
 			schema.OptionMessageColumn: metapb.ProtocolSaved, schema.OptionLokiLabels: metapb.ProtocolLokiLabels,
-			schema.OptionCold: metapb.ProtocolCold,
+			schema.OptionCold: metapb.ProtocolCold, schema.OptionMaxSize: metapb.ProtocolMaxSize,
 		} {
 			if name, ok := o[option]; ok && version < since {
 				return errs.New(errs.Unsupported, "%s=%s needs protocol version %d, and the cluster uses "+

@@ -214,8 +214,7 @@ func (tk *timekeeper) expireBy(ctx context.Context, at time.Time) (some bool, er
 	if !tk.replica.IsLeader() {
 		return false, nil
 	}
-	cutoffs := tk.life.Expirable(at)
-	for part := range slices.Chunk(cutoffs, maxCutoffs) {
+	for part := range slices.Chunk(tk.life.Expirable(at), maxCutoffs) {
 		e := rules.Entry{Kind: rules.KindExpire, Time: tk.entryTime(), Cutoffs: part}
 		if _, err := tk.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 			return some, err
@@ -223,6 +222,22 @@ func (tk *timekeeper) expireBy(ctx context.Context, at time.Time) (some bool, er
 		some = true
 	}
 	return some, nil
+}
+
+// expireBefore proposes that rows before times expire, which were written before the call, and makes the shard flush.
+func (tk *timekeeper) expireBefore(ctx context.Context, cutoffs []rules.Cutoff) error {
+	list := slices.Clone(cutoffs)
+	for i := range list {
+		list[i].Before = tk.life.Cutoff(list[i].TableID, list[i].Before)
+	}
+	for part := range slices.Chunk(list, maxCutoffs) {
+		e := rules.Entry{Kind: rules.KindExpire, Time: tk.entryTime(), Cutoffs: part}
+		if _, err := tk.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
+			return err
+		}
+	}
+	tk.wakeFlusherFor(store.FlushExpire)
+	return nil
 }
 
 // maxCutoffs is the maximum number of tables in one entry of expiries.

@@ -387,6 +387,14 @@ func (s *Shard) PinState(ctx context.Context, leaveOut bool) (*store.Pinned, err
 	return s.store.Ledger.Pin(leaveOut)
 }
 
+// ExpireBefore makes rows before times expire that were written before the call. Only the leader can.
+func (s *Shard) ExpireBefore(ctx context.Context, cutoffs []rules.Cutoff) error {
+	if _, err := s.ReadBarrier(ctx); err != nil {
+		return err
+	}
+	return s.clock.expireBefore(ctx, cutoffs)
+}
+
 // MakeRoom frees disk space: it removes the kept files of expired rows, and makes the shard flush
 // soon, after which the log can be cut.
 func (s *Shard) MakeRoom() {

@@ -63,6 +63,8 @@ type Cluster struct {
 	Shards int
 	// Replication is the number of replicas of each of these shards. Default 1.
 	Replication int
+	// MaxSize is the size of the files and objects of all tables above which the oldest rows expire; 0 means no limit.
+	MaxSize ByteSize
 	// PartitionHotBytes is the maximum ingest rate, in bytes a second, of a table with partitions=auto on one shard.
 	// A table that exceeds it for PartitionHotAfter gets another partition. The values on the node that leads the
 	// metadata group apply. Default 16MiB and 5m.

@@ -36,6 +36,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Cluster.Replication, "replication", 1, "replicas of each shard of a new cluster: 1, 3 or 5")
 	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second,
 		"how long a shutdown may take; if it takes five seconds longer, the process exits with status 71")
+	fs.Var(&c.Cluster.MaxSize, "max-size", "size of the files and objects of all tables of the cluster, each row "+
+		"counted once, above which the oldest rows expire, the same on all nodes with the role meta; 0: no limit. The "+
+		"table option max_size limits one table")
 	c.Cluster.PartitionHotBytes = 16 << 20
 	fs.Var(&c.Cluster.PartitionHotBytes, "partition-hot-bytes", "bytes per second of one table that one shard "+
 		"should receive; a table with partitions=auto that receives more gets another partition; set the same "+

@@ -24,7 +24,7 @@ var Groups = []Group{
 	{
 		"Ingestion and tables",
 		"auto-create-table client-variables default-column-prefix geoip-database on-reject rejects-ttl " +
-			"pipeline-request-steps max-columns max-columns-by-ingestion max-new-columns- max-tables max-new-tables-",
+			"pipeline-request-steps max-columns max-columns-by-ingestion max-new-columns- max-tables max-new-tables- max-size",
 	},
 	{"Queries and tails", "query- max-tails max-tails-"},
 	{"Memory and disk", "shard- disk- scrub-"},

@@ -111,6 +111,7 @@ func (c *Config) checkSizes(f *faults) {
 		orZero     bool // 0 means a default
 	}{
 		{"partition-hot-bytes", c.Cluster.PartitionHotBytes, 1 << 10, false},
+		{"max-size", c.Cluster.MaxSize, 64 << 20, true},
 		{"query-memory", c.Query.Memory, 16 << 20, true},
 		{"query-temp-limit", c.Query.TempLimit, 1 << 20, false},
 		{"shard-flush-bytes", c.Shard.FlushBytes, 1 << 20, false},

@@ -68,6 +68,11 @@ type Config struct {
 	// CallTimeout is the time limit of one call. The default value is 10 s.
 	CallTimeout time.Duration
 
+	// MaxSize is the limit of the files and objects of all tables together, in bytes; 0 means none. SizeEvery is the
+	// interval between checks of it, and of the option max_size. The default value is 30 s.
+	MaxSize   int64
+	SizeEvery time.Duration
+
 	// Logger logs each step of operations. If it is nil, nothing is logged.
 	Logger *slog.Logger
 	// Registerer registers the metrics. If it is nil, they are not registered.
@@ -77,6 +82,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()
 	c.Tick, c.CallTimeout = cmp.Or(c.Tick, time.Second), cmp.Or(c.CallTimeout, 10*time.Second)
+	c.SizeEvery = cmp.Or(c.SizeEvery, 30*time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -131,6 +137,7 @@ func (c *Coordinator) lead(ctx context.Context) {
 	l := &leading{
 		Coordinator: c, busy: map[uint64]bool{}, failures: map[uint64]*failure{}, answered: map[uint32]snapshot.Membership{},
 		meter: newMeter(), hotSince: map[uint64]time.Time{}, outcomes: make(chan outcome), began: time.Now(),
+		tooLarge: map[string]bool{},
 	}
 	defer l.wg.Wait()
 	defer cancel()
@@ -182,6 +189,7 @@ func (l *leading) look(ctx context.Context) {
 	snap := l.snapshot(status)
 	l.metrics.publish(snap)
 	l.startSteps(ctx, snap)
+	l.expireBySize(ctx, snap)
 	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && snap.Now.Before(f.until) {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"cordwood/node/coordinator/operation"
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 )
 
 // metrics are the metrics of the cluster as a whole. Only the coordinating node has the gauges; the
@@ -18,6 +19,7 @@ type metrics struct {
 	moved *prometheus.CounterVec
 	done  *prometheus.CounterVec
 	fails *prometheus.CounterVec
+	sized *prometheus.CounterVec
 }
 
 var (
@@ -63,6 +65,14 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "Failed calls for steps of operations, which are repeated, by kind of operation and step.",
 		}, []string{"kind", "step"}),
 	}
+	m.sized = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_cluster_size_expired_bytes_total",
+		Help: "Bytes of files and objects whose rows expired because of a limit of size, while this node coordinated, by " +
+			"option: max_size of a table, or --max-size of the cluster.",
+	}, []string{"option"})
+	for _, option := range []string{schema.OptionMaxSize, "--max-size"} {
+		m.sized.WithLabelValues(option)
+	}
 	for _, kind := range []string{operation.ShardMove, operation.ReplicaRepair, operation.ReplicaRebuild} {
 		m.moved.WithLabelValues(kind)
 	}
@@ -72,7 +82,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}
 	}
 	if r != nil {
-		r.MustRegister(m, m.moved, m.done, m.fails)
+		r.MustRegister(m, m.moved, m.done, m.fails, m.sized)
 	}
 	return m
 }

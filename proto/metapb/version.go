@@ -37,7 +37,7 @@ const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 20
+	MaxProtocol = 21
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -115,4 +115,6 @@ const (
 	// ProtocolForget is the version in which a new user gets nothing that a dropped user of the same name has saved or
 	// created.
 	ProtocolForget = 20
+	// ProtocolMaxSize is the version that added the table option max_size, and calls that make rows expire by size.
+	ProtocolMaxSize = 21
 )

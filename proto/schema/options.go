@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
+	"cordwood/proto/words"
 )
 
 // The names of table options.
@@ -34,6 +35,9 @@ const (
 	// OptionCold is false if old rows of the table stay on local disks although the servers have object storage. Only
 	// statements can set it.
 	OptionCold = "cold"
+	// OptionMaxSize is the size of the table's files and objects above which its oldest rows expire. Only statements can
+	// set it.
+	OptionMaxSize = "max_size"
 	// OptionAutoCreateTable is given with a write and is not a property of a table: StoredOptions
 	// leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -61,9 +65,9 @@ const maxCommentBytes = 4096
 const maxLokiLabels = 32
 
 var optionNames = []string{
-	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionLokiLabels, OptionMergeMode,
-	OptionMessageColumn,
-	OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
+	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionLokiLabels, OptionMaxSize,
+	OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL,
+	OptionSSTFormat, OptionTTL,
 }
 
 // tableOptions are the options that a table stores.
@@ -75,7 +79,7 @@ var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
 	func(name string) bool { return slices.Contains(StatementOptions, name) })
 
 // StatementOptions are the options that only statements can set.
-var StatementOptions = []string{OptionMessageColumn, OptionLokiLabels, OptionCold}
+var StatementOptions = []string{OptionMessageColumn, OptionLokiLabels, OptionCold, OptionMaxSize}
 
 // HintNames lists the options that HintName knows, by their own names.
 func HintNames() []string { return slices.Clone(hintNames) }
@@ -169,6 +173,12 @@ func NormalizeOption(key, value string) (string, error) {
 		}
 	case OptionLokiLabels:
 		return normalizeLabels(value)
+	case OptionMaxSize:
+		n, ok := words.ParseBytes(value)
+		if !ok || n != 0 && n < minMaxSize {
+			return "", optionError(key, value, "want a size of at least 1MiB, such as 100GiB, or 0 for no limit")
+		}
+		return words.FormatBytes(n), nil
 	case OptionComment:
 		if len(value) > maxCommentBytes {
 			return "", optionError(key, value, "at most "+strconv.Itoa(maxCommentBytes)+" bytes are allowed")
@@ -199,6 +209,15 @@ func normalizeLabels(value string) (string, error) {
 		return "", optionError(OptionLokiLabels, value, "at most "+strconv.Itoa(maxLokiLabels)+" columns are allowed")
 	}
 	return strings.Join(names, ","), nil
+}
+
+// minMaxSize is the smallest OptionMaxSize.
+const minMaxSize = 1 << 20
+
+// MaxSize returns the bytes of OptionMaxSize, or 0 for no limit.
+func MaxSize(options map[string]string) int64 {
+	n, _ := words.ParseBytes(options[OptionMaxSize])
+	return n
 }
 
 // LokiLabels returns the columns that OptionLokiLabels lists.

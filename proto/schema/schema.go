@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"cordwood/proto/schemapb"
 )
@@ -115,6 +116,20 @@ func (t Type) UnitsPerSecond() int64 {
 		return 1e9
 	}
 	return 0
+}
+
+// Moment converts a time index of the type to a time, or to the nearest possible time.
+func (t Type) Moment(v int64) time.Time {
+	unit := t.UnitsPerSecond()
+	seconds, part := v/unit, v%unit
+	if part < 0 {
+		seconds, part = seconds-1, part+unit
+	}
+	const most = 1 << 40 // some 35,000 years
+	if seconds > most || seconds < -most {
+		return time.Unix(min(max(seconds, -most), most), 0)
+	}
+	return time.Unix(seconds, part*(int64(time.Second)/unit))
 }
 
 // IntRange returns the range of an integer type, as far as an int64 can represent it.

@@ -129,7 +129,352 @@ func (x ChangeReplicasRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeReplicasRequest_Change.Descriptor instead.
 func (ChangeReplicasRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10, 0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17, 0}
+}
+
+type TableSizesRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// No ids: all tables.
+	TableIds      []uint64 `protobuf:"varint,2,rep,packed,name=table_ids,json=tableIds,proto3" json:"table_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableSizesRequest) Reset() {
+	*x = TableSizesRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableSizesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableSizesRequest) ProtoMessage() {}
+
+func (x *TableSizesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableSizesRequest.ProtoReflect.Descriptor instead.
+func (*TableSizesRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *TableSizesRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *TableSizesRequest) GetTableIds() []uint64 {
+	if x != nil {
+		return x.TableIds
+	}
+	return nil
+}
+
+type TableSizesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tables        []*TableSize           `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableSizesResponse) Reset() {
+	*x = TableSizesResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableSizesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableSizesResponse) ProtoMessage() {}
+
+func (x *TableSizesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableSizesResponse.ProtoReflect.Descriptor instead.
+func (*TableSizesResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *TableSizesResponse) GetTables() []*TableSize {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+type TableSize struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	// In the order of newest. Files and objects are listed one by one, or several with neighbouring times as one part.
+	Parts         []*SizePart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableSize) Reset() {
+	*x = TableSize{}
+	mi := &file_shardpb_shard_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableSize) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableSize) ProtoMessage() {}
+
+func (x *TableSize) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableSize.ProtoReflect.Descriptor instead.
+func (*TableSize) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *TableSize) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *TableSize) GetParts() []*SizePart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// SizePart is rows of a table in files and objects. Rows in both are counted once.
+type SizePart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The largest time index, in the unit of the table.
+	Newest        int64 `protobuf:"varint,1,opt,name=newest,proto3" json:"newest,omitempty"`
+	Bytes         int64 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SizePart) Reset() {
+	*x = SizePart{}
+	mi := &file_shardpb_shard_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SizePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SizePart) ProtoMessage() {}
+
+func (x *SizePart) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SizePart.ProtoReflect.Descriptor instead.
+func (*SizePart) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SizePart) GetNewest() int64 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
+}
+
+func (x *SizePart) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+type ExpireRowsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	Cutoffs       []*RowCutoff           `protobuf:"bytes,2,rep,name=cutoffs,proto3" json:"cutoffs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpireRowsRequest) Reset() {
+	*x = ExpireRowsRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpireRowsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpireRowsRequest) ProtoMessage() {}
+
+func (x *ExpireRowsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpireRowsRequest.ProtoReflect.Descriptor instead.
+func (*ExpireRowsRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ExpireRowsRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ExpireRowsRequest) GetCutoffs() []*RowCutoff {
+	if x != nil {
+		return x.Cutoffs
+	}
+	return nil
+}
+
+type RowCutoff struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	// Rows with a smaller time index expire, in the unit of the table.
+	Before        int64 `protobuf:"varint,2,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RowCutoff) Reset() {
+	*x = RowCutoff{}
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RowCutoff) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RowCutoff) ProtoMessage() {}
+
+func (x *RowCutoff) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RowCutoff.ProtoReflect.Descriptor instead.
+func (*RowCutoff) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RowCutoff) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *RowCutoff) GetBefore() int64 {
+	if x != nil {
+		return x.Before
+	}
+	return 0
+}
+
+type ExpireRowsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExpireRowsResponse) Reset() {
+	*x = ExpireRowsResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExpireRowsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExpireRowsResponse) ProtoMessage() {}
+
+func (x *ExpireRowsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExpireRowsResponse.ProtoReflect.Descriptor instead.
+func (*ExpireRowsResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
 }
 
 type QueriesRequest struct {
@@ -140,7 +485,7 @@ type QueriesRequest struct {
 
 func (x *QueriesRequest) Reset() {
 	*x = QueriesRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -152,7 +497,7 @@ func (x *QueriesRequest) String() string {
 func (*QueriesRequest) ProtoMessage() {}
 
 func (x *QueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[0]
+	mi := &file_shardpb_shard_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -165,7 +510,7 @@ func (x *QueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueriesRequest.ProtoReflect.Descriptor instead.
 func (*QueriesRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
 }
 
 type QueriesResponse struct {
@@ -177,7 +522,7 @@ type QueriesResponse struct {
 
 func (x *QueriesResponse) Reset() {
 	*x = QueriesResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -189,7 +534,7 @@ func (x *QueriesResponse) String() string {
 func (*QueriesResponse) ProtoMessage() {}
 
 func (x *QueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[1]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -202,7 +547,7 @@ func (x *QueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueriesResponse.ProtoReflect.Descriptor instead.
 func (*QueriesResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{1}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *QueriesResponse) GetQueries() []*RunningQuery {
@@ -239,7 +584,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -251,7 +596,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[2]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -264,7 +609,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{2}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RunningQuery) GetQueryId() string {
@@ -350,7 +695,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -362,7 +707,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[3]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -375,7 +720,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{3}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *KillQueryRequest) GetQueryId() string {
@@ -409,7 +754,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -421,7 +766,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -434,7 +779,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *KillQueryResponse) GetKilled() uint32 {
@@ -462,7 +807,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -474,7 +819,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -487,7 +832,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DescribeRequest) GetSql() string {
@@ -544,7 +889,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +901,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +914,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DescribeResponse) GetColumns() []*AnswerColumn {
@@ -598,7 +943,7 @@ type AnswerColumn struct {
 
 func (x *AnswerColumn) Reset() {
 	*x = AnswerColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -610,7 +955,7 @@ func (x *AnswerColumn) String() string {
 func (*AnswerColumn) ProtoMessage() {}
 
 func (x *AnswerColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -623,7 +968,7 @@ func (x *AnswerColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerColumn.ProtoReflect.Descriptor instead.
 func (*AnswerColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AnswerColumn) GetName() string {
@@ -660,7 +1005,7 @@ type HandOverRequest struct {
 
 func (x *HandOverRequest) Reset() {
 	*x = HandOverRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +1017,7 @@ func (x *HandOverRequest) String() string {
 func (*HandOverRequest) ProtoMessage() {}
 
 func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +1030,7 @@ func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
 func (*HandOverRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HandOverRequest) GetShardId() uint32 {
@@ -750,7 +1095,7 @@ type HandOverResponse struct {
 
 func (x *HandOverResponse) Reset() {
 	*x = HandOverResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +1107,7 @@ func (x *HandOverResponse) String() string {
 func (*HandOverResponse) ProtoMessage() {}
 
 func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +1120,7 @@ func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
 func (*HandOverResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *HandOverResponse) GetUnknown() bool {
@@ -838,7 +1183,7 @@ type ChangeReplicasRequest struct {
 
 func (x *ChangeReplicasRequest) Reset() {
 	*x = ChangeReplicasRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +1195,7 @@ func (x *ChangeReplicasRequest) String() string {
 func (*ChangeReplicasRequest) ProtoMessage() {}
 
 func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +1208,7 @@ func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ChangeReplicasRequest) GetShardId() uint32 {
@@ -897,7 +1242,7 @@ type ChangeReplicasResponse struct {
 
 func (x *ChangeReplicasResponse) Reset() {
 	*x = ChangeReplicasResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1254,7 @@ func (x *ChangeReplicasResponse) String() string {
 func (*ChangeReplicasResponse) ProtoMessage() {}
 
 func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1267,7 @@ func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ChangeReplicasResponse) GetVoters() []string {
@@ -948,7 +1293,7 @@ type ReadBarrierRequest struct {
 
 func (x *ReadBarrierRequest) Reset() {
 	*x = ReadBarrierRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1305,7 @@ func (x *ReadBarrierRequest) String() string {
 func (*ReadBarrierRequest) ProtoMessage() {}
 
 func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1318,7 @@ func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierRequest.ProtoReflect.Descriptor instead.
 func (*ReadBarrierRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReadBarrierRequest) GetShardId() uint32 {
@@ -992,7 +1337,7 @@ type ReadBarrierResponse struct {
 
 func (x *ReadBarrierResponse) Reset() {
 	*x = ReadBarrierResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1349,7 @@ func (x *ReadBarrierResponse) String() string {
 func (*ReadBarrierResponse) ProtoMessage() {}
 
 func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1362,7 @@ func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierResponse.ProtoReflect.Descriptor instead.
 func (*ReadBarrierResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ReadBarrierResponse) GetIndex() uint64 {
@@ -1037,7 +1382,7 @@ type DefineTablesRequest struct {
 
 func (x *DefineTablesRequest) Reset() {
 	*x = DefineTablesRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1394,7 @@ func (x *DefineTablesRequest) String() string {
 func (*DefineTablesRequest) ProtoMessage() {}
 
 func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1407,7 @@ func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesRequest.ProtoReflect.Descriptor instead.
 func (*DefineTablesRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DefineTablesRequest) GetShardId() uint32 {
@@ -1088,7 +1433,7 @@ type DefineTablesResponse struct {
 
 func (x *DefineTablesResponse) Reset() {
 	*x = DefineTablesResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1445,7 @@ func (x *DefineTablesResponse) String() string {
 func (*DefineTablesResponse) ProtoMessage() {}
 
 func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1458,7 @@ func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesResponse.ProtoReflect.Descriptor instead.
 func (*DefineTablesResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DefineTablesResponse) GetIndex() uint64 {
@@ -1134,7 +1479,7 @@ type BatchKey struct {
 
 func (x *BatchKey) Reset() {
 	*x = BatchKey{}
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1491,7 @@ func (x *BatchKey) String() string {
 func (*BatchKey) ProtoMessage() {}
 
 func (x *BatchKey) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1504,7 @@ func (x *BatchKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchKey.ProtoReflect.Descriptor instead.
 func (*BatchKey) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BatchKey) GetSession() uint64 {
@@ -1186,7 +1531,7 @@ type CheckKeysRequest struct {
 
 func (x *CheckKeysRequest) Reset() {
 	*x = CheckKeysRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1543,7 @@ func (x *CheckKeysRequest) String() string {
 func (*CheckKeysRequest) ProtoMessage() {}
 
 func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1556,7 @@ func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysRequest.ProtoReflect.Descriptor instead.
 func (*CheckKeysRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CheckKeysRequest) GetShardId() uint32 {
@@ -1238,7 +1583,7 @@ type CheckKeysResponse struct {
 
 func (x *CheckKeysResponse) Reset() {
 	*x = CheckKeysResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1250,7 +1595,7 @@ func (x *CheckKeysResponse) String() string {
 func (*CheckKeysResponse) ProtoMessage() {}
 
 func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1263,7 +1608,7 @@ func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysResponse.ProtoReflect.Descriptor instead.
 func (*CheckKeysResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CheckKeysResponse) GetAppended() []bool {
@@ -1302,7 +1647,7 @@ type ScanRequest struct {
 
 func (x *ScanRequest) Reset() {
 	*x = ScanRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1659,7 @@ func (x *ScanRequest) String() string {
 func (*ScanRequest) ProtoMessage() {}
 
 func (x *ScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1672,7 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ScanRequest) GetShardId() uint32 {
@@ -1426,7 +1771,7 @@ type ScanResponse struct {
 
 func (x *ScanResponse) Reset() {
 	*x = ScanResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1783,7 @@ func (x *ScanResponse) String() string {
 func (*ScanResponse) ProtoMessage() {}
 
 func (x *ScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1796,7 @@ func (x *ScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ScanResponse) GetArrowIpc() []byte {
@@ -1481,7 +1826,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1493,7 +1838,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1506,7 +1851,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WriteRequest) GetShardId() uint32 {
@@ -1542,7 +1887,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1899,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1912,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WriteResponse) GetIndex() uint64 {
@@ -1594,7 +1939,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1951,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1964,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TableName) GetDatabase() string {
@@ -1649,7 +1994,7 @@ type AnalyzeRequest struct {
 
 func (x *AnalyzeRequest) Reset() {
 	*x = AnalyzeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1661,7 +2006,7 @@ func (x *AnalyzeRequest) String() string {
 func (*AnalyzeRequest) ProtoMessage() {}
 
 func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1674,7 +2019,7 @@ func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeRequest.ProtoReflect.Descriptor instead.
 func (*AnalyzeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AnalyzeRequest) GetSql() string {
@@ -1710,7 +2055,7 @@ type AnalyzeResponse struct {
 
 func (x *AnalyzeResponse) Reset() {
 	*x = AnalyzeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +2067,7 @@ func (x *AnalyzeResponse) String() string {
 func (*AnalyzeResponse) ProtoMessage() {}
 
 func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +2080,7 @@ func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResponse.ProtoReflect.Descriptor instead.
 func (*AnalyzeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AnalyzeResponse) GetTables() []*TableName {
@@ -1776,7 +2121,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +2133,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +2146,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *QueryTable) GetName() *TableName {
@@ -1911,7 +2256,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2268,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2281,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -2065,7 +2410,7 @@ type QueryBlock struct {
 
 func (x *QueryBlock) Reset() {
 	*x = QueryBlock{}
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2077,7 +2422,7 @@ func (x *QueryBlock) String() string {
 func (*QueryBlock) ProtoMessage() {}
 
 func (x *QueryBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2090,7 +2435,7 @@ func (x *QueryBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryBlock.ProtoReflect.Descriptor instead.
 func (*QueryBlock) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueryBlock) GetSql() string {
@@ -2124,7 +2469,7 @@ type ShardNodes struct {
 
 func (x *ShardNodes) Reset() {
 	*x = ShardNodes{}
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2136,7 +2481,7 @@ func (x *ShardNodes) String() string {
 func (*ShardNodes) ProtoMessage() {}
 
 func (x *ShardNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2149,7 +2494,7 @@ func (x *ShardNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
 func (*ShardNodes) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ShardNodes) GetShardId() uint32 {
@@ -2186,7 +2531,7 @@ type QueryChunk struct {
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2543,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2556,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -2262,7 +2607,7 @@ type BlockAnswer struct {
 
 func (x *BlockAnswer) Reset() {
 	*x = BlockAnswer{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2619,7 @@ func (x *BlockAnswer) String() string {
 func (*BlockAnswer) ProtoMessage() {}
 
 func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2632,7 @@ func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockAnswer.ProtoReflect.Descriptor instead.
 func (*BlockAnswer) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BlockAnswer) GetBytes() uint64 {
@@ -2315,7 +2660,7 @@ type ShardLeader struct {
 
 func (x *ShardLeader) Reset() {
 	*x = ShardLeader{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2672,7 @@ func (x *ShardLeader) String() string {
 func (*ShardLeader) ProtoMessage() {}
 
 func (x *ShardLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2685,7 @@ func (x *ShardLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
 func (*ShardLeader) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ShardLeader) GetShardId() uint32 {
@@ -2370,7 +2715,7 @@ type PartStages struct {
 
 func (x *PartStages) Reset() {
 	*x = PartStages{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2382,7 +2727,7 @@ func (x *PartStages) String() string {
 func (*PartStages) ProtoMessage() {}
 
 func (x *PartStages) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2395,7 +2740,7 @@ func (x *PartStages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStages.ProtoReflect.Descriptor instead.
 func (*PartStages) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PartStages) GetGatherNanos() int64 {
@@ -2432,7 +2777,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2789,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2802,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -2522,7 +2867,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2879,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2892,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -2579,7 +2924,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2936,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2949,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -2637,7 +2982,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2649,7 +2994,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2662,7 +3007,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -2704,7 +3049,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2716,7 +3061,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2729,7 +3074,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -2892,7 +3237,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +3249,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +3262,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -2967,7 +3312,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2979,7 +3324,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2992,7 +3337,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -3072,7 +3417,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3084,7 +3429,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3097,7 +3442,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -3174,7 +3519,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3186,7 +3531,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3199,7 +3544,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -3252,7 +3597,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3264,7 +3609,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3277,7 +3622,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3341,7 +3686,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3353,7 +3698,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3366,7 +3711,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -3394,7 +3739,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3406,7 +3751,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3419,7 +3764,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -3449,7 +3794,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3806,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +3819,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -3530,7 +3875,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3542,7 +3887,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3555,7 +3900,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -3672,7 +4017,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3684,7 +4029,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3697,7 +4042,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -3754,7 +4099,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +4111,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +4124,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -3822,7 +4167,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[50]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3834,7 +4179,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[50]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3847,7 +4192,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -3890,7 +4235,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[51]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3902,7 +4247,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[51]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3915,7 +4260,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -3936,7 +4281,25 @@ var File_shardpb_shard_proto protoreflect.FileDescriptor
 
 const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
-	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"\x10\n" +
+	"\x13shardpb/shard.proto\x12\x0ecordwood.shard\x1a\x15schemapb/schema.proto\"K\n" +
+	"\x11TableSizesRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x1b\n" +
+	"\ttable_ids\x18\x02 \x03(\x04R\btableIds\"G\n" +
+	"\x12TableSizesResponse\x121\n" +
+	"\x06tables\x18\x01 \x03(\v2\x19.cordwood.shard.TableSizeR\x06tables\"V\n" +
+	"\tTableSize\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12.\n" +
+	"\x05parts\x18\x02 \x03(\v2\x18.cordwood.shard.SizePartR\x05parts\"8\n" +
+	"\bSizePart\x12\x16\n" +
+	"\x06newest\x18\x01 \x01(\x03R\x06newest\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"c\n" +
+	"\x11ExpireRowsRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x123\n" +
+	"\acutoffs\x18\x02 \x03(\v2\x19.cordwood.shard.RowCutoffR\acutoffs\">\n" +
+	"\tRowCutoff\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x16\n" +
+	"\x06before\x18\x02 \x01(\x03R\x06before\"\x14\n" +
+	"\x12ExpireRowsResponse\"\x10\n" +
 	"\x0eQueriesRequest\"I\n" +
 	"\x0fQueriesResponse\x126\n" +
 	"\aqueries\x18\x01 \x03(\v2\x1c.cordwood.shard.RunningQueryR\aqueries\"\x8b\x02\n" +
@@ -4257,7 +4620,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tMergeRule\x12\x1a\n" +
 	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
-	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xf0\t\n" +
+	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\x9a\v\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -4271,7 +4634,11 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\fDefineTables\x12#.cordwood.shard.DefineTablesRequest\x1a$.cordwood.shard.DefineTablesResponse\x12P\n" +
 	"\tCheckKeys\x12 .cordwood.shard.CheckKeysRequest\x1a!.cordwood.shard.CheckKeysResponse\x12C\n" +
 	"\x04Scan\x12\x1b.cordwood.shard.ScanRequest\x1a\x1c.cordwood.shard.ScanResponse0\x01\x12M\n" +
-	"\bHandOver\x12\x1f.cordwood.shard.HandOverRequest\x1a .cordwood.shard.HandOverResponse\x12J\n" +
+	"\bHandOver\x12\x1f.cordwood.shard.HandOverRequest\x1a .cordwood.shard.HandOverResponse\x12S\n" +
+	"\n" +
+	"TableSizes\x12!.cordwood.shard.TableSizesRequest\x1a\".cordwood.shard.TableSizesResponse\x12S\n" +
+	"\n" +
+	"ExpireRows\x12!.cordwood.shard.ExpireRowsRequest\x1a\".cordwood.shard.ExpireRowsResponse\x12J\n" +
 	"\aQueries\x12\x1e.cordwood.shard.QueriesRequest\x1a\x1f.cordwood.shard.QueriesResponse\x12P\n" +
 	"\tKillQuery\x12 .cordwood.shard.KillQueryRequest\x1a!.cordwood.shard.KillQueryResponse\x12M\n" +
 	"\bDescribe\x12\x1f.cordwood.shard.DescribeRequest\x1a .cordwood.shard.DescribeResponseB\x18Z\x16cordwood/proto/shardpbb\x06proto3"
@@ -4289,139 +4656,153 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
-	(*QueriesRequest)(nil),            // 2: cordwood.shard.QueriesRequest
-	(*QueriesResponse)(nil),           // 3: cordwood.shard.QueriesResponse
-	(*RunningQuery)(nil),              // 4: cordwood.shard.RunningQuery
-	(*KillQueryRequest)(nil),          // 5: cordwood.shard.KillQueryRequest
-	(*KillQueryResponse)(nil),         // 6: cordwood.shard.KillQueryResponse
-	(*DescribeRequest)(nil),           // 7: cordwood.shard.DescribeRequest
-	(*DescribeResponse)(nil),          // 8: cordwood.shard.DescribeResponse
-	(*AnswerColumn)(nil),              // 9: cordwood.shard.AnswerColumn
-	(*HandOverRequest)(nil),           // 10: cordwood.shard.HandOverRequest
-	(*HandOverResponse)(nil),          // 11: cordwood.shard.HandOverResponse
-	(*ChangeReplicasRequest)(nil),     // 12: cordwood.shard.ChangeReplicasRequest
-	(*ChangeReplicasResponse)(nil),    // 13: cordwood.shard.ChangeReplicasResponse
-	(*ReadBarrierRequest)(nil),        // 14: cordwood.shard.ReadBarrierRequest
-	(*ReadBarrierResponse)(nil),       // 15: cordwood.shard.ReadBarrierResponse
-	(*DefineTablesRequest)(nil),       // 16: cordwood.shard.DefineTablesRequest
-	(*DefineTablesResponse)(nil),      // 17: cordwood.shard.DefineTablesResponse
-	(*BatchKey)(nil),                  // 18: cordwood.shard.BatchKey
-	(*CheckKeysRequest)(nil),          // 19: cordwood.shard.CheckKeysRequest
-	(*CheckKeysResponse)(nil),         // 20: cordwood.shard.CheckKeysResponse
-	(*ScanRequest)(nil),               // 21: cordwood.shard.ScanRequest
-	(*ScanResponse)(nil),              // 22: cordwood.shard.ScanResponse
-	(*WriteRequest)(nil),              // 23: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),             // 24: cordwood.shard.WriteResponse
-	(*TableName)(nil),                 // 25: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),            // 26: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),           // 27: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),                // 28: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),              // 29: cordwood.shard.QueryRequest
-	(*QueryBlock)(nil),                // 30: cordwood.shard.QueryBlock
-	(*ShardNodes)(nil),                // 31: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 32: cordwood.shard.QueryChunk
-	(*BlockAnswer)(nil),               // 33: cordwood.shard.BlockAnswer
-	(*ShardLeader)(nil),               // 34: cordwood.shard.ShardLeader
-	(*PartStages)(nil),                // 35: cordwood.shard.PartStages
-	(*TailRequest)(nil),               // 36: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 37: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 38: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 39: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 40: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 41: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 42: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 43: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 44: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 45: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 46: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 47: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 48: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 49: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 50: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 51: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 52: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 53: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 54: cordwood.schema.Table
-	(schemapb.Type)(0),                // 55: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 56: cordwood.schema.Semantic
+	(*TableSizesRequest)(nil),         // 2: cordwood.shard.TableSizesRequest
+	(*TableSizesResponse)(nil),        // 3: cordwood.shard.TableSizesResponse
+	(*TableSize)(nil),                 // 4: cordwood.shard.TableSize
+	(*SizePart)(nil),                  // 5: cordwood.shard.SizePart
+	(*ExpireRowsRequest)(nil),         // 6: cordwood.shard.ExpireRowsRequest
+	(*RowCutoff)(nil),                 // 7: cordwood.shard.RowCutoff
+	(*ExpireRowsResponse)(nil),        // 8: cordwood.shard.ExpireRowsResponse
+	(*QueriesRequest)(nil),            // 9: cordwood.shard.QueriesRequest
+	(*QueriesResponse)(nil),           // 10: cordwood.shard.QueriesResponse
+	(*RunningQuery)(nil),              // 11: cordwood.shard.RunningQuery
+	(*KillQueryRequest)(nil),          // 12: cordwood.shard.KillQueryRequest
+	(*KillQueryResponse)(nil),         // 13: cordwood.shard.KillQueryResponse
+	(*DescribeRequest)(nil),           // 14: cordwood.shard.DescribeRequest
+	(*DescribeResponse)(nil),          // 15: cordwood.shard.DescribeResponse
+	(*AnswerColumn)(nil),              // 16: cordwood.shard.AnswerColumn
+	(*HandOverRequest)(nil),           // 17: cordwood.shard.HandOverRequest
+	(*HandOverResponse)(nil),          // 18: cordwood.shard.HandOverResponse
+	(*ChangeReplicasRequest)(nil),     // 19: cordwood.shard.ChangeReplicasRequest
+	(*ChangeReplicasResponse)(nil),    // 20: cordwood.shard.ChangeReplicasResponse
+	(*ReadBarrierRequest)(nil),        // 21: cordwood.shard.ReadBarrierRequest
+	(*ReadBarrierResponse)(nil),       // 22: cordwood.shard.ReadBarrierResponse
+	(*DefineTablesRequest)(nil),       // 23: cordwood.shard.DefineTablesRequest
+	(*DefineTablesResponse)(nil),      // 24: cordwood.shard.DefineTablesResponse
+	(*BatchKey)(nil),                  // 25: cordwood.shard.BatchKey
+	(*CheckKeysRequest)(nil),          // 26: cordwood.shard.CheckKeysRequest
+	(*CheckKeysResponse)(nil),         // 27: cordwood.shard.CheckKeysResponse
+	(*ScanRequest)(nil),               // 28: cordwood.shard.ScanRequest
+	(*ScanResponse)(nil),              // 29: cordwood.shard.ScanResponse
+	(*WriteRequest)(nil),              // 30: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 31: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 32: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 33: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 34: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 35: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 36: cordwood.shard.QueryRequest
+	(*QueryBlock)(nil),                // 37: cordwood.shard.QueryBlock
+	(*ShardNodes)(nil),                // 38: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 39: cordwood.shard.QueryChunk
+	(*BlockAnswer)(nil),               // 40: cordwood.shard.BlockAnswer
+	(*ShardLeader)(nil),               // 41: cordwood.shard.ShardLeader
+	(*PartStages)(nil),                // 42: cordwood.shard.PartStages
+	(*TailRequest)(nil),               // 43: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 44: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 45: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 46: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 47: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 48: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 49: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 50: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 51: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 52: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 53: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 54: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 55: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 56: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 57: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 58: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 59: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 60: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 61: cordwood.schema.Table
+	(schemapb.Type)(0),                // 62: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 63: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
-	4,  // 0: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
-	28, // 1: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
-	9,  // 2: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	54, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
-	31, // 4: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	1,  // 5: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	54, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
-	18, // 7: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	54, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	54, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	25, // 10: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	25, // 11: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	54, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	28, // 13: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	31, // 14: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	30, // 15: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
-	35, // 16: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
-	34, // 17: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
-	33, // 18: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
-	35, // 19: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
-	25, // 20: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	54, // 21: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	40, // 22: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	41, // 23: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	42, // 24: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	43, // 25: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	49, // 26: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	48, // 27: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	46, // 28: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	47, // 29: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 30: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	50, // 31: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	51, // 32: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	55, // 33: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	56, // 34: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	23, // 35: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	26, // 36: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	29, // 37: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	36, // 38: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	38, // 39: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	44, // 40: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	52, // 41: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	12, // 42: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	14, // 43: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	16, // 44: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	19, // 45: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	21, // 46: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	10, // 47: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 48: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	5,  // 49: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	7,  // 50: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	24, // 51: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	27, // 52: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	32, // 53: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	37, // 54: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	39, // 55: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	45, // 56: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	53, // 57: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	13, // 58: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	15, // 59: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	17, // 60: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	20, // 61: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	22, // 62: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	11, // 63: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 64: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	6,  // 65: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	8,  // 66: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	51, // [51:67] is the sub-list for method output_type
-	35, // [35:51] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	4,  // 0: cordwood.shard.TableSizesResponse.tables:type_name -> cordwood.shard.TableSize
+	5,  // 1: cordwood.shard.TableSize.parts:type_name -> cordwood.shard.SizePart
+	7,  // 2: cordwood.shard.ExpireRowsRequest.cutoffs:type_name -> cordwood.shard.RowCutoff
+	11, // 3: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
+	35, // 4: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
+	16, // 5: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
+	61, // 6: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	38, // 7: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	1,  // 8: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
+	61, // 9: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	25, // 10: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
+	61, // 11: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	61, // 12: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	32, // 13: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	32, // 14: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	61, // 15: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	35, // 16: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	38, // 17: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	37, // 18: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
+	42, // 19: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
+	41, // 20: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
+	40, // 21: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
+	42, // 22: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
+	32, // 23: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	61, // 24: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	47, // 25: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	48, // 26: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	49, // 27: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	50, // 28: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	56, // 29: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	55, // 30: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	53, // 31: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	54, // 32: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 33: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	57, // 34: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	58, // 35: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	62, // 36: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	63, // 37: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	30, // 38: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	33, // 39: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	36, // 40: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	43, // 41: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	45, // 42: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	51, // 43: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	59, // 44: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	19, // 45: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	21, // 46: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	23, // 47: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	26, // 48: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	28, // 49: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	17, // 50: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 51: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
+	6,  // 52: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
+	9,  // 53: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	12, // 54: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	14, // 55: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	31, // 56: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	34, // 57: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	39, // 58: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	44, // 59: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	46, // 60: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	52, // 61: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	60, // 62: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	20, // 63: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	22, // 64: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	24, // 65: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	27, // 66: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	29, // 67: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	18, // 68: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 69: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
+	8,  // 70: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
+	10, // 71: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	13, // 72: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	15, // 73: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	56, // [56:74] is the sub-list for method output_type
+	38, // [38:56] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -4429,16 +4810,16 @@ func file_shardpb_shard_proto_init() {
 	if File_shardpb_shard_proto != nil {
 		return
 	}
-	file_shardpb_shard_proto_msgTypes[19].OneofWrappers = []any{}
 	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[34].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[33].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[41].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   52,
+			NumMessages:   59,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,8 @@ const (
 	ShardService_CheckKeys_FullMethodName      = "/cordwood.shard.ShardService/CheckKeys"
 	ShardService_Scan_FullMethodName           = "/cordwood.shard.ShardService/Scan"
 	ShardService_HandOver_FullMethodName       = "/cordwood.shard.ShardService/HandOver"
+	ShardService_TableSizes_FullMethodName     = "/cordwood.shard.ShardService/TableSizes"
+	ShardService_ExpireRows_FullMethodName     = "/cordwood.shard.ShardService/ExpireRows"
 	ShardService_Queries_FullMethodName        = "/cordwood.shard.ShardService/Queries"
 	ShardService_KillQuery_FullMethodName      = "/cordwood.shard.ShardService/KillQuery"
 	ShardService_Describe_FullMethodName       = "/cordwood.shard.ShardService/Describe"
@@ -78,6 +80,10 @@ type ShardServiceClient interface {
 	// HandOver starts a copy of a table's rows on this node's replica of a shard, into the shards of
 	// the table's handoff, including later writes. Or it returns the progress of the copy.
 	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
+	// TableSizes returns how large tables of a shard are, by the times of their rows. Only the leader answers.
+	TableSizes(ctx context.Context, in *TableSizesRequest, opts ...grpc.CallOption) (*TableSizesResponse, error)
+	// ExpireRows makes rows of a shard expire that were written before the call. Only the leader answers.
+	ExpireRows(ctx context.Context, in *ExpireRowsRequest, opts ...grpc.CallOption) (*ExpireRowsResponse, error)
 	// Queries lists the calls of Query that run on this node, including parts of queries of other
 	// nodes.
 	Queries(ctx context.Context, in *QueriesRequest, opts ...grpc.CallOption) (*QueriesResponse, error)
@@ -270,6 +276,26 @@ func (c *shardServiceClient) HandOver(ctx context.Context, in *HandOverRequest, 
 	return out, nil
 }
 
+func (c *shardServiceClient) TableSizes(ctx context.Context, in *TableSizesRequest, opts ...grpc.CallOption) (*TableSizesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(TableSizesResponse)
+	err := c.cc.Invoke(ctx, ShardService_TableSizes_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardServiceClient) ExpireRows(ctx context.Context, in *ExpireRowsRequest, opts ...grpc.CallOption) (*ExpireRowsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExpireRowsResponse)
+	err := c.cc.Invoke(ctx, ShardService_ExpireRows_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *shardServiceClient) Queries(ctx context.Context, in *QueriesRequest, opts ...grpc.CallOption) (*QueriesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(QueriesResponse)
@@ -339,6 +365,10 @@ type ShardServiceServer interface {
 	// HandOver starts a copy of a table's rows on this node's replica of a shard, into the shards of
 	// the table's handoff, including later writes. Or it returns the progress of the copy.
 	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
+	// TableSizes returns how large tables of a shard are, by the times of their rows. Only the leader answers.
+	TableSizes(context.Context, *TableSizesRequest) (*TableSizesResponse, error)
+	// ExpireRows makes rows of a shard expire that were written before the call. Only the leader answers.
+	ExpireRows(context.Context, *ExpireRowsRequest) (*ExpireRowsResponse, error)
 	// Queries lists the calls of Query that run on this node, including parts of queries of other
 	// nodes.
 	Queries(context.Context, *QueriesRequest) (*QueriesResponse, error)
@@ -394,6 +424,12 @@ func (UnimplementedShardServiceServer) Scan(*ScanRequest, grpc.ServerStreamingSe
 }
 func (UnimplementedShardServiceServer) HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method HandOver not implemented")
+}
+func (UnimplementedShardServiceServer) TableSizes(context.Context, *TableSizesRequest) (*TableSizesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TableSizes not implemented")
+}
+func (UnimplementedShardServiceServer) ExpireRows(context.Context, *ExpireRowsRequest) (*ExpireRowsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ExpireRows not implemented")
 }
 func (UnimplementedShardServiceServer) Queries(context.Context, *QueriesRequest) (*QueriesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Queries not implemented")
@@ -624,6 +660,42 @@ func _ShardService_HandOver_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ShardService_TableSizes_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(TableSizesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).TableSizes(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_TableSizes_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).TableSizes(ctx, req.(*TableSizesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _ShardService_ExpireRows_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExpireRowsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).ExpireRows(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_ExpireRows_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).ExpireRows(ctx, req.(*ExpireRowsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _ShardService_Queries_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(QueriesRequest)
 	if err := dec(in); err != nil {
@@ -716,6 +788,14 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "HandOver",
 			Handler:    _ShardService_HandOver_Handler,
+		},
+		{
+			MethodName: "TableSizes",
+			Handler:    _ShardService_TableSizes_Handler,
+		},
+		{
+			MethodName: "ExpireRows",
+			Handler:    _ShardService_ExpireRows_Handler,
 		},
 		{
 			MethodName: "Queries",

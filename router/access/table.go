@@ -53,6 +53,8 @@ var calls = map[string]Row{
 	shardpb.ShardService_CheckKeys_FullMethodName:      {Nobody, "call ShardService.CheckKeys", NoObject, false},
 	shardpb.ShardService_Scan_FullMethodName:           {Nobody, "call ShardService.Scan", NoObject, false},
 	shardpb.ShardService_HandOver_FullMethodName:       {Nobody, "call ShardService.HandOver", NoObject, false},
+	shardpb.ShardService_TableSizes_FullMethodName:     {Nobody, "call ShardService.TableSizes", NoObject, false},
+	shardpb.ShardService_ExpireRows_FullMethodName:     {Nobody, "call ShardService.ExpireRows", NoObject, false},
 	shardpb.ShardService_Queries_FullMethodName:        {Nobody, "call ShardService.Queries", NoObject, false},
 	shardpb.ShardService_KillQuery_FullMethodName:      {Nobody, "call ShardService.KillQuery", NoObject, false},
 	shardpb.ShardService_Describe_FullMethodName:       {Nobody, "call ShardService.Describe", NoObject, false},

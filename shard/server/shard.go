@@ -7,6 +7,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/handoff"
 	"cordwood/shard/replica"
+	"cordwood/shard/rules"
 	"cordwood/shard/store"
 )
 
@@ -28,6 +29,7 @@ type Shard interface {
 	ReadBarrier(ctx context.Context) (index uint64, err error)
 	WaitApplied(ctx context.Context, index uint64) error
 	Change(ctx context.Context, kind replica.ChangeKind, node string) error
+	ExpireBefore(ctx context.Context, cutoffs []rules.Cutoff) error
 
 	// The rows.
 

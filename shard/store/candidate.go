@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
@@ -66,13 +67,13 @@ func (c *candidate) add(t segment.TableSpan) {
 			(float64(t.MaxTime) - float64(t.MinTime) + 1))
 	}
 	if index := d.TimeIndex(); index != nil {
-		c.span(d, t, index.Type.UnitsPerSecond())
+		c.span(d, t, index.Type)
 	}
 }
 
 // span extends the times of the candidate by the times of a table's rows.
-func (c *candidate) span(d *rules.Definition, t segment.TableSpan, unit int64) {
-	from, to := instant(t.MinTime, unit), instant(t.MaxTime, unit)
+func (c *candidate) span(d *rules.Definition, t segment.TableSpan, index schema.Type) {
+	from, to, unit := index.Moment(t.MinTime), index.Moment(t.MaxTime), index.UnitsPerSecond()
 	dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)
 	if !c.timed {
 		c.timed = true

@@ -73,7 +73,7 @@ func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool
 		return false
 	}
 	ttl := lt.ttlOf(d)
-	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, lt.cfg.FlushAge)
+	return now.Sub(index.Type.Moment(newest)) > ttl+max(ttl/overdueShare, lt.cfg.FlushAge)
 }
 
 // deadRows returns how many rows of a segment of one table are in row groups that expired before a
@@ -145,16 +145,6 @@ func (tb *Tables) batchExpired(table uint64, before int64) bool {
 		}
 	}
 	return false
-}
-
-// instant converts a time index to a time, or to the nearest possible time.
-func instant(t, unit int64) time.Time {
-	seconds := floorDiv(t, unit)
-	const most = 1 << 40 // some 35,000 years
-	if seconds > most || seconds < -most {
-		return time.Unix(min(max(seconds, -most), most), 0)
-	}
-	return time.Unix(seconds, (t-seconds*unit)*(int64(time.Second)/unit))
 }
 
 func floorDiv(a, b int64) int64 {

@@ -120,14 +120,14 @@ func (tb *Tables) twinsOf(state *manifest.State, before time.Time) (map[tableSet
 			continue
 		}
 		groups[g] = t
-		unit, expired := d.TimeIndex().Type.UnitsPerSecond(), tb.State.Expired[g.table]
+		index, expired := d.TimeIndex().Type, tb.State.Expired[g.table]
 		eras, partly := tb.erasOf(g.table), false
 		for _, l := range t.segments {
 			of[l] = append(of[l], g)
 			span := l.Span(g.table)
 			rows -= span.Rows
 			partly = partly || span.MinTime < expired.Before && l.Order < expired.Order
-			young := !before.IsZero() && !instant(span.MaxTime, unit).Before(before)
+			young := !before.IsZero() && !index.Moment(span.MaxTime).Before(before)
 			t.keep = t.keep || young || tb.sources.have(l) || eras.Segment(l.Order, d.Merge) != query.Append
 		}
 		// Rows that expired may be in segments and not in objects. Any other difference is a fault.
