@@ -37,7 +37,7 @@ func (c *listed) readIndex(n *document.Node) bool {
 	var kind schema.IndexKind
 	switch strings.ToLower(word) {
 	case "timestamp", "time":
-		if !c.column.Type.IsTimestamp() {
+		if c.typed && !c.column.Type.IsTimestamp() {
 			at.Fault("the time index must have the type timestamp, epoch or time, not %s", c.column.Type)
 		}
 	case "tag":
@@ -48,7 +48,7 @@ func (c *listed) readIndex(n *document.Node) bool {
 		kind = schema.SkippingIndex
 	case "fulltext":
 		kind = schema.FulltextIndex
-		if c.column.Type != schema.String {
+		if c.typed && c.column.Type != schema.String {
 			at.Fault("a fulltext index needs a string column, not %s", c.column.Type)
 		}
 	default:

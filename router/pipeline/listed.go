@@ -8,8 +8,10 @@ import (
 
 // listed is one column of a transform list.
 type listed struct {
-	in        processor.Name
-	column    schema.Column
+	in     processor.Name
+	column schema.Column
+	// typed reports whether the type of the column is known. If it is not, faults that would follow are not reported.
+	typed     bool
 	onFailure onFailure
 	// def is the value for a missing field, and, if onFailure is default, for a field that cannot be converted. kindNone
 	// means that there is no such value.

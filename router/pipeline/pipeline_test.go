@@ -216,6 +216,17 @@ func TestIdentityPipeline(t *testing.T) {
 	})
 }
 
+// TestUnknownTypeIsOneFault checks that an unknown type of a column makes one fault, and not others that follow from it.
+func TestUnknownTypeIsOneFault(t *testing.T) {
+	for _, rest := range []string{"index: timestamp", "index: fulltext", "default: abc"} {
+		_, err := Compile([]byte("transform: [{field: a, type: timestmp, "+rest+"}]"), Options{})
+		if err == nil || !strings.Contains(err.Error(), `unknown type "timestmp", did you mean "timestamp"?`) ||
+			strings.Contains(err.Error(), "errors") {
+			t.Errorf("%s: %v", rest, err)
+		}
+	}
+}
+
 func TestCompileErrors(t *testing.T) {
 	for _, tt := range []struct{ name, source, want string }{
 		{"version", "version: 3", "line 1: version: Invalid Pipeline doc version number: 3"},

@@ -97,7 +97,7 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 		if t, why := columnType(text); why != "" {
 			n.Fault("%s", why)
 		} else {
-			c.column.Type = t
+			c.column.Type, c.typed = t, true
 		}
 	}
 	t := c.column.Type
@@ -122,10 +122,14 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 		}
 	}
 	if n := m.Get("default"); n != nil {
-		if t.IsTimestamp() || t == schema.JSON {
+		switch {
+		case !c.typed:
+		case t.IsTimestamp() || t == schema.JSON:
 			n.Fault("a %s column cannot have a default", t)
-		} else if v, ok := scalar(n); ok {
-			c.readDefault(n, v)
+		default:
+			if v, ok := scalar(n); ok {
+				c.readDefault(n, v)
+			}
 		}
 		c.onFailure = failToDefault
 	}

@@ -10,8 +10,8 @@ import (
 const noClipboard = `Object.defineProperty(navigator, 'clipboard', {value: undefined}); window.copied = [];
 	document.addEventListener('copy', (e) => copied.push(e.target.value ?? ''), true);`
 
-// TestSecretIsNotClosed presses Escape in the dialog with the secret of a new token, which nobody can see again: it must
-// stay until the secret is copied, or until the user says to close it.
+// TestSecretIsNotClosed presses Escape in the dialog with the secret of a new token, which nobody can see again: it
+// must stay until the secret is copied, or until the user says to close it.
 func TestSecretIsNotClosed(t *testing.T) {
 	s, password := startWithAdmin(t)
 	b := openWith(t, watch+noClipboard, s.url+"/dashboard/settings")
@@ -54,7 +54,8 @@ func TestPasswordIsNotCopied(t *testing.T) {
 	b.fill(`[data-ui=ask-name]`, "admin")
 	b.click(`[data-ui=confirm]`)
 	b.click(`[data-ui=copy-curl]`)
-	b.until(`copied.length === 1 && copied[0].includes('-u root:"$CORDWOOD_PASSWORD"') && copied[0].includes('CREATE ROLE')`)
+	b.until(`copied.length === 1 && copied[0].includes('-u root:"$CORDWOOD_PASSWORD"') &&
+		copied[0].includes('CREATE ROLE')`)
 }
 
 // TestAddNodeCommand checks that the command for another node has the flags by which this node checks users, and that
@@ -69,7 +70,8 @@ func TestAddNodeCommand(t *testing.T) {
 	b.signIn("boss", "correct horse battery")
 	b.click(`[data-ui=add-node]`)
 	b.until(`((text) => text.includes('--auth=on') && text.includes('--metrics-open=false') &&
-		text.includes('--user-file ' + ` + quote(users) + `))(document.querySelector('[data-ui=add-node-command]').textContent)`)
+		text.includes('--user-file ' + ` + quote(users) + `))(
+		document.querySelector('[data-ui=add-node-command]').textContent)`)
 	b.until(`document.querySelector('[data-ui=seeds-local]').textContent.includes('127.0.0.1:')`)
 	b.axe("add a node")
 	b.shoot("add-node")

@@ -1,1 +1,1 @@
-import"./chunk-ZJS5S2OY.js";
+import"./chunk-RBVROFZW.js";

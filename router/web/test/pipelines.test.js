@@ -6,6 +6,7 @@ import { ApiError } from '../app/lib/api.js';
 import { batchesOf, typeOfLines } from '../app/lib/batches.js';
 import { diffLines, nearChanges } from '../app/lib/diff.js';
 import { templates } from '../app/lib/templates.js';
+import { rangeOf, underlineRange } from '../app/components/code.js';
 import { failuresOf } from '../app/components/pipelinefaults.js';
 import { notReached } from '../app/components/trace.js';
 import { colourPipeline, faultsOf, placeOfStep, stepsOf } from '../app/lib/yamltext.js';
@@ -328,7 +329,7 @@ test('samples that are there after another pipeline was opened are not taken', a
   const storage = { getItem: () => null, setItem: () => undefined, removeItem: () => undefined };
   const page = create({ api, storage, clock: { now: () => 0 } });
   page.begin('a', 'version: 2', ['mine']);
-  const taken = page.samplesFromRejects();
+  const taken = page.samplesFromRejects(() => undefined);
   const opened = page.open('b', '');
   answers['/v1/pipelines/b']({ pipelines: [{ name: 'b', version: '1', pipeline: 'version: 2' }] });
   assert.equal(await opened, true);
@@ -352,4 +353,19 @@ test('versions are deleted from the oldest on', async () => {
   const page = create({ api, storage: {}, clock: { now: () => 0 } });
   assert.equal(await page.remove('p', ['v3', 'v2', 'v1']), false);
   assert.deepEqual(gone, ['/v1/pipelines/p?version=v1', '/v1/pipelines/p?version=v2']);
+});
+
+test('all faults of a line are underlined, and nothing behind them', () => {
+  const line = [{ text: '{type: timestmp, index: x}', kind: 'key' }];
+  const wrong = [
+    { line: 1, column: 8, end_line: 1, end_column: 16, message: '' },
+    { line: 1, column: 25, end_line: 1, end_column: 26, message: '' },
+  ].reduce((pieces, fault) => underlineRange(pieces, ...rangeOf(fault)), line);
+  assert.deepEqual(
+    wrong.filter((p) => p.kind.includes('c-wrong')).map((p) => p.text),
+    ['timestmp', 'x'],
+  );
+  assert.equal(wrong.map((p) => p.text).join(''), line[0].text);
+  assert.deepEqual(rangeOf({ line: 1, column: 3, end_line: 2, end_column: 1, message: '' }), [2, Infinity]); // it goes on in the next line
+  assert.deepEqual(rangeOf({ line: 1, column: 3, message: '' }), [2, 3]);
 });

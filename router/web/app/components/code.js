@@ -11,7 +11,7 @@ import { drawHidden } from './hidden.js';
  * @param {(text: string) => void} props.onText
  * @param {{text: string, kind: string}[][]} props.lines the text, coloured
  * @param {Map<number, unknown>} [props.marks] what stands beside a line, by its number from 1
- * @param {Map<number, import('../lib/yamltext.js').Fault>} [props.faults] what is wrong with a line, by its number
+ * @param {Map<number, import('../lib/yamltext.js').Fault[]>} [props.faults] what is wrong with a line, by its number
  * @param {Set<number>} [props.failing] the lines at which samples fail
  * @param {number | null} [props.wrong] the place of an error
  * @param {string} props.label
@@ -26,10 +26,19 @@ export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong 
   }, []);
 
   const completion = useCompletion(area, complete);
-  /** Tab indents by two blanks while the text is edited; after Escape it moves on, for those without a pointer. */
+  /**
+   * Tab indents by two blanks while the text is edited. It moves on after Escape, and if Tab also brought the focus here,
+   * for those who go through the page by keys.
+   */
   const leaves = useRef(false);
+  const used = useRef(false); // a key was pressed since the text has the focus
+  function focus() {
+    leaves.current = used.current = false;
+  }
   /** @param {KeyboardEvent} event */
   function key(event) {
+    if (event.key === 'Tab' && event.repeat && !used.current) return; // Tab is held since before
+    used.current = true;
     if (completion.key(event)) {
       event.preventDefault();
       event.stopPropagation();
@@ -55,8 +64,8 @@ export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong 
   const look = (/** @type {number} */ line) => (faults?.has(line) || failing?.has(line) ? 'bad' : '');
   /** @param {{text: string, kind: string}[]} pieces @param {number} line */
   function marked(pieces, line) {
-    const known = faults?.get(line);
-    if (known?.column) return underlineRange(pieces, known.column - 1, (known.end_line === line && known.end_column) || known.column);
+    const known = faults?.get(line)?.filter((f) => f.column) ?? [];
+    if (known.length > 0) return known.reduce((/** @type {{text: string, kind: string}[]} */ now, f) => underlineRange(now, ...rangeOf(f)), pieces);
     return fault?.line === line - 1 ? underline(pieces, fault.column) : pieces;
   }
 
@@ -67,7 +76,8 @@ export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong 
         html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${drawHidden(p.text)}</span>` : drawHidden(p.text)))}${'\u200b'}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
-      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onBlur=${completion.close} onPointerDown=${completion.close}
+      aria-description=${readOnly ? undefined : 'Tab indents. Escape, then Tab leaves the text.'}
+      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onFocus=${focus} onKeyUp=${(/** @type {KeyboardEvent} */ e) => (leaves.current ||= e.key === 'Tab' && !used.current)} onBlur=${completion.close} onPointerDown=${completion.close}
       aria-autocomplete=${complete ? 'list' : undefined} aria-controls=${completion.shown ? 'completions' : undefined}
       aria-activedescendant=${completion.shown && completion.shown.at >= 0 ? `completion-${completion.shown.at}` : undefined}
       onInput=${(/** @type {InputEvent} */ e) => {
@@ -92,12 +102,22 @@ function underline(pieces, column) {
 }
 
 /**
+ * The characters of a line that a fault is about, from 0; the last one is not among them.
+ * @param {import('../lib/yamltext.js').Fault} fault
+ * @returns {[number, number]}
+ */
+export function rangeOf({ line, column = 1, end_line: endLine, end_column: endColumn }) {
+  if (!endLine || !endColumn) return [column - 1, column];
+  return [column - 1, endLine > line ? Infinity : endColumn - 1];
+}
+
+/**
  * Marks a part of a line in which something is wrong; an empty part is one character long.
  * @param {{text: string, kind: string}[]} pieces
  * @param {number} from
  * @param {number} to
  */
-function underlineRange(pieces, from, to) {
+export function underlineRange(pieces, from, to) {
   let begin = 0;
   const end = Math.max(to, from + 1);
   return pieces.flatMap((piece) => {

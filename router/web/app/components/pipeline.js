@@ -5,7 +5,7 @@ import { formatCount, formatDuration } from '../lib/format.js';
 import { pipelineTarget } from '../lib/sqlquote.js';
 import { formatPlace } from '../lib/url.js';
 import { completePipeline } from '../lib/pipelinecomplete.js';
-import { colourPipeline, stepsOf } from '../lib/yamltext.js';
+import { byLine, colourPipeline, stepsOf } from '../lib/yamltext.js';
 import { toast } from '../stores/toast.js';
 import { CodeEditor, goToLine } from './code.js';
 import { Dialog } from './dialog.js';
@@ -36,7 +36,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
     return () => clearTimeout(timer);
   }, [text, samples, table, Math.max(chosen, 9)]); // the steps of the first ten samples are always known
   useEffect(() => {
-    const save = () => mayWrite && pipelines.changed.value && setSaves(true);
+    const save = () => mayWrite && pipelines.changed.value && !pipelines.isEmpty.value && setSaves(true);
     return keys.bind({ 'ctrl+Enter': ['test now', () => void pipelines.test(table, chosen)], 'ctrl+s': ['save', save] });
   }, [keys, table, chosen, mayWrite]);
 
@@ -57,12 +57,16 @@ export function PipelineEditor({ stores, info, onReplay }) {
   const [onlyChanges, setOnlyChanges] = useState(true);
   const results = pipelines.results.value;
   const record = results[chosen];
+  const compare = (/** @type {string} */ t) =>
+    stores.place.set('pipelines', { ...Object.fromEntries(stores.place.here.value.params), t }, {}, { replace: true });
+  const chooser = html`<${TableChooser} tables=${stores.tables.all.value} chosen=${table} onChoose=${compare} />`;
   const toLine = (/** @type {number} */ line) => goToLine(area.current, line);
   return html`<${Title} stores=${stores} info=${info} mayWrite=${mayWrite} onSave=${() => setSaves(true)} onReplay=${onReplay} />
     <div class="pipe">
-      <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
+      <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /><span class="grow"></span>
+        ${mayWrite !== false && html`<span class="quiet tab-hint" aria-hidden="true">Tab indents, <kbd>Esc</kbd> <kbd>Tab</kbd> leaves</span>`}</div>
         <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(tested ? answer : null, steps) : undefined}
-          faults=${new Map(faults.map((f) => [f.line, f]))} failing=${new Set(failures.map((f) => f.line))} onText=${pipelines.write}
+          faults=${byLine(faults)} failing=${new Set(failures.map((f) => f.line))} onText=${pipelines.write}
           complete=${complete} readOnly=${mayWrite === false} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /><${Failures} failures=${failures} of=${samples.length} onLine=${toLine} /></section>
       <section class="pane samplepane" aria-label="Samples" onDragOver=${(/** @type {DragEvent} */ e) => e.preventDefault()} onDrop=${(
@@ -70,17 +74,17 @@ export function PipelineEditor({ stores, info, onReplay }) {
       ) => {
         e.preventDefault();
         void takeFile(pipelines, e.dataTransfer?.files);
-      }}><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} /></div>
+      }}><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} onTable=${compare} /></div>
         ${
           samples.length === 0
             ? html`<p class="quiet none">Paste some lines or records, or drop a file: each step is shown for each sample. They stay in this browser.</p>`
-            : html`<${Samples} samples=${samples} results=${results} chosen=${chosen} onChoose=${setChosen}
+            : html`<${Samples} samples=${samples} compared=${table !== ''} results=${results} chosen=${chosen} onChoose=${setChosen}
               onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
         }</section>
       <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2><span class="grow"></span>
         <label class="quiet only-changes">only changes<input type="checkbox" class="switch" data-ui="only-changes" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /></label></div>
         <div class="scrolled">${record ? html`<${Trace} record=${record} plan=${steps} onlyChanges=${onlyChanges} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
-      <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} />` : html`<div class="head"><h2>What would be stored</h2></div>`}</section>
+      <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} compared=${table !== ''}>${chooser}<//>` : html`<div class="head"><h2>What would be stored</h2><span class="grow"></span>${chooser}</div>`}</section>
     </div>
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
 }
@@ -106,7 +110,15 @@ function Title({ stores, info, mayWrite, onSave, onReplay }) {
       ${rejected > 0 && mayReplay ? html`<button class="button wide" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
     }
     ${mayWrite === false && html`<span class="quiet" data-ui="may-not-write" title=${`Saving needs the privilege WRITE on ${pipelineTarget(name)}`}>You may not change it</span>`}
-    ${mayWrite && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value} onClick=${onSave}>Save as new version</button>`}</div>`;
+    ${mayWrite && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value || pipelines.isEmpty.value} onClick=${onSave}>Save as new version</button>`}</div>`;
+}
+
+/** With which table the rows are compared. @param {{tables: {db: string, name: string}[], chosen: string, onChoose: (table: string) => void}} props */
+function TableChooser({ tables, chosen, onChoose }) {
+  const names = tables.filter((t) => t.db === 'public').map((t) => t.name);
+  const all = chosen && !names.includes(chosen) ? [chosen, ...names] : names;
+  return html`<label class="quiet compare-with">Compare with<select data-ui="compare-table" value=${chosen} onChange=${(/** @type {Event} */ e) => onChoose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
+    <option value="">no table</option>${all.map((name) => html`<option value=${name}>${name}</option>`)}</select></label>`;
 }
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -116,6 +128,7 @@ function Tested({ stores }) {
   if (dry.since.value > 0 && now - dry.since.value > 500) return html`<span class="quiet">testing…</span>`;
   if (dry.error.value)
     return html`<span class="wrong">cannot be built${dry.value.value && stores.pipelines.samples.value.length > 0 && '; the results are of the text before'}</span>`;
+  if (stores.pipelines.isEmpty.value) return html`<span class="quiet">the text is empty</span>`;
   if (!dry.value.value) return null;
   const ago = now - tested.value;
   const did = stores.pipelines.samples.value.length > 0 ? 'tested' : 'checked';
@@ -134,22 +147,28 @@ async function takeFile(pipelines, files) {
   if (text) pipelines.setSamples(text.split(/\r?\n/).slice(0, files && files[0].size > mostRead ? -1 : undefined));
 }
 
-/** @param {{stores: import('../main.js').Stores}} props */
-function SampleMenu({ stores }) {
+/** @param {{stores: import('../main.js').Stores, onTable: (table: string) => void}} props onTable: the samples are for this table */
+function SampleMenu({ stores, onTable }) {
   const { pipelines, tables } = stores;
   const [pastes, setPastes] = useState(false);
   const [lines, setLines] = useState('');
+  const picker = useRef(/** @type {HTMLInputElement | null} */ (null));
   const take = (/** @type {Promise<string>} */ asked) => asked.then((says) => says && toast(says));
   return html`<${Menu} button=${html`<span>From…</span>`} label="Take samples from" class="text change">${(/** @type {() => void} */ close) => html`
-      <button class="choice" onClick=${() => (close(), take(pipelines.samplesFromRejects()))}>Rejected records of this pipeline</button>
+      <button class="choice" onClick=${() => (close(), take(pipelines.samplesFromRejects(onTable)))}>Rejected records of this pipeline</button>
       ${tables.all.value
         .filter((t) => t.db !== 'svc_private')
         .slice(0, 50)
         .map(
           (t) =>
-            html`<button class="choice" onClick=${() => (close(), take(pipelines.samplesFromTable(t.db, t.name)))}><span>newest rows of ${t.name}</span></button>`,
+            html`<button class="choice" onClick=${() => (close(), take(pipelines.samplesFromTable(t.db, t.name)))}><span>Newest rows of ${t.name}</span></button>`,
         )}`}<//>
-    <label class="text pick-file" title="Takes the first 100 lines">File<input class="hidden" type="file" data-ui="samples-file" onChange=${(/** @type {Event} */ e) => takeFile(pipelines, /** @type {HTMLInputElement} */ (e.currentTarget).files)} /></label>
+    <button class="text" title="Takes the first 100 lines" data-ui="pick-file" onClick=${() => picker.current?.click()}>File</button>
+    <input ref=${picker} class="hidden" type="file" tabindex="-1" aria-label="File of samples" data-ui="samples-file" onChange=${(/** @type {Event} */ e) => {
+      const input = /** @type {HTMLInputElement} */ (e.currentTarget);
+      void takeFile(pipelines, input.files);
+      input.value = ''; // the same file can be chosen again
+    }} />
     <button class="text" data-ui="paste" onClick=${() => (setLines(pipelines.samples.value.join('\n')), setPastes(true))}>Paste</button>
     ${
       pastes &&

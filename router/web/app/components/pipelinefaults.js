@@ -10,7 +10,7 @@ import { placeOfStep } from '../lib/yamltext.js';
  * @typedef {{line: number, records: number, first: import('../stores/pipelines.js').StepError}} Failure
  */
 
-/** @param {{stores: import('../main.js').Stores, onLine: (line: number) => void}} props */
+/** @param {{stores: import('../main.js').Stores, onLine?: (line: number) => void}} props without onLine, there is no text beside it */
 export function Faults({ stores, onLine }) {
   const { dry, faults } = stores.pipelines;
   const error = dry.error.value;
@@ -20,7 +20,7 @@ export function Faults({ stores, onLine }) {
       ? html`<p>${error.message}</p>`
       : faults.value.map(
           (f) =>
-            html`<div><button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button><pre>${f.message}${f.excerpt && `\n${f.excerpt}`}</pre></div>`,
+            html`<div>${onLine ? html`<button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button>` : html`<span>line ${f.line}</span>`}<pre>${f.message}${f.excerpt && `\n${f.excerpt}`}</pre></div>`,
         )
   }</div>`;
 }

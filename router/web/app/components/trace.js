@@ -13,23 +13,33 @@ const looks = /** @type {Record<string, string>} */ ({ stored: 'good', dropped: 
  * @param {object} props
  * @param {string[]} props.samples
  * @param {(TracedRecord | undefined)[]} props.results of each sample, if there is one yet
+ * @param {boolean} props.compared with a table
  * @param {number} props.chosen
  * @param {(index: number) => void} props.onChoose
  * @param {(index: number) => void} props.onRemove
  */
-export function Samples({ samples, results, chosen, onChoose, onRemove }) {
+export function Samples({ samples, results, compared, chosen, onChoose, onRemove }) {
   return html`<ul class="samples">${samples.map((text, i) => {
     const record = results[i];
     return html`<li class=${`${looks[record?.outcome ?? ''] ?? ''} ${i === chosen ? 'on' : ''}`} data-ui="sample" data-outcome=${record?.outcome ?? ''}>
-      <button onClick=${() => onChoose(i)} aria-pressed=${i === chosen}><span>${visible(text.slice(0, 400))}</span><small>${outcomeOf(record)}</small></button>
+      <button onClick=${() => onChoose(i)} aria-pressed=${i === chosen}><span>${visible(text.slice(0, 400))}</span><small>${outcomeOf(record, compared)}</small></button>
       <button class="text cut" aria-label=${`Remove sample ${i + 1}`} onClick=${() => onRemove(i)}>✕</button></li>`;
   })}</ul>`;
 }
 
-/** @param {TracedRecord | undefined} record */
-function outcomeOf(record) {
+const unnamed = /^dry_run/; // as the server calls the table of the sender, if it compares with none
+
+/** The name of a table that would get rows. @param {string} name @param {boolean} compared */
+function tableName(name, compared) {
+  if (compared || !unnamed.test(name)) return name;
+  const suffix = name.replace(unnamed, '');
+  return `the sender’s table${suffix && ` with ${suffix}`}`;
+}
+
+/** @param {TracedRecord | undefined} record @param {boolean} compared */
+function outcomeOf(record, compared) {
   if (!record) return '';
-  if (record.outcome === 'stored') return `stored → ${[...new Set(record.rows.map((r) => r.table))].join(', ')}`;
+  if (record.outcome === 'stored') return `stored → ${[...new Set(record.rows.map((r) => tableName(r.table, compared)))].join(', ')}`;
   if (record.outcome === 'failed') return `failed at ${record.error?.step ?? ''}`;
   const last = record.steps?.[record.steps.length - 1];
   return `dropped${last ? ` by ${last.step}` : ''}`;
@@ -127,15 +137,15 @@ function markedAt({ value, offset, reason }) {
   return html`${visible(text.slice(0, at))}<u>${visible(text.slice(at, at + 1)) || '\u00a0'}</u>${visible(text.slice(at + 1))}`;
 }
 
-/** What would be stored. @param {{answer: import('../stores/pipelines.js').DryRun}} props */
-export function StoredTables({ answer }) {
+/** What would be stored. @param {{answer: import('../stores/pipelines.js').DryRun, compared: boolean, children?: unknown}} props compared: with a table */
+export function StoredTables({ answer, compared, children }) {
   const [chosen, setChosen] = useState('');
   const table = answer.tables.find((t) => t.table_name === chosen) ?? answer.tables[0];
   const count = (/** @type {string} */ outcome) => answer.records.filter((r) => r.outcome === outcome).length;
   return html`<div class="head"><h2>What would be stored</h2><div class="tabs" role="group" aria-label="Tables">${answer.tables.map(
     (t) =>
-      html`<button class="text" aria-pressed=${t === table} onClick=${() => setChosen(t.table_name)}>${t.table_name}<small>${formatCount(t.rows.length)}${t.exists === false ? ', a new table' : ''}${optionsOf(t)}</small></button>`,
-  )}</div><span class="grow"></span><span class="quiet wide">${formatCount(count('stored'))} stored, ${formatCount(count('dropped'))} dropped, ${formatCount(count('failed'))} failed</span></div>
+      html`<button class="text" aria-pressed=${t === table} onClick=${() => setChosen(t.table_name)}>${tableName(t.table_name, compared)}<small>${formatCount(t.rows.length)}${compared && t.exists === false ? ', a new table' : ''}${optionsOf(t)}</small></button>`,
+  )}</div><span class="grow"></span><span class="quiet wide">${formatCount(count('stored'))} stored, ${formatCount(count('dropped'))} dropped, ${formatCount(count('failed'))} failed</span>${children}</div>
     ${table ? html`<${StoredTable} table=${table} conflicts=${(answer.conflicts ?? []).filter((c) => c.table === table.table_name)} />` : html`<p class="quiet none">No sample would be stored.</p>`}`;
 }
 
@@ -171,7 +181,7 @@ function StoredTable({ table, conflicts }) {
       (row) =>
         html`<tr>${table.schema.map((c) => {
           const value = row.find((cell) => cell.key === c.name)?.value ?? null;
-          return html`<td class=${value === null ? 'nul' : isNumber(c) ? 'num' : ''}>${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
+          return html`<td class=${`${isNumber(c) ? 'r' : ''} ${value === null ? 'nul' : isNumber(c) ? 'num' : ''}`}>${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
         })}</tr>`,
     )}</tbody></table></div>`;
 }

@@ -23,13 +23,14 @@ export function Versions({ stores, info, diff }) {
   const versions = info?.versions ?? [];
   const [deletes, setDeletes] = useState(/** @type {string[]} */ ([]));
   const after = params.get('version') || versions[0]?.version || '';
-  const before = params.get('with') || versions[Math.min(versions.findIndex((v) => v.version === after) + 1, versions.length - 1)]?.version || '';
+  const at = versions.findIndex((v) => v.version === after);
+  const before = params.get('with') ?? versions[at + 1]?.version ?? ''; // empty: this is the first version
   useEffect(() => {
-    if (!after || !before) return;
+    if (!after) return;
     void texts.run(
       async (signal) => {
-        const [a, b] = await Promise.all([before, after].map((version) => pipelines.readVersion(name, version, signal)));
-        return [a.pipeline, b.pipeline];
+        const [a, b] = await Promise.all([before, after].map((version) => version && pipelines.readVersion(name, version, signal)));
+        return [a ? a.pipeline : '', b ? b.pipeline : ''];
       },
       JSON.stringify([name, before, after]),
     );
@@ -41,6 +42,7 @@ export function Versions({ stores, info, diff }) {
     const old = await pipelines.readVersion(name, after);
     await pipelines.open(name, '');
     pipelines.write(old.pipeline);
+    pipelines.proposed.value = `Restored the version of ${after.slice(0, 19)}`;
     place.set('pipelines', { name });
   }
 
@@ -56,11 +58,11 @@ export function Versions({ stores, info, diff }) {
           (
             v,
             i,
-          ) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3><button class="text" onClick=${() => set({ version: v.version, with: versions[Math.min(i + 1, versions.length - 1)].version })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
+          ) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3><button class="text" onClick=${() => set({ version: v.version, with: '' })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
             <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`} onClick=${() => set({ with: v.version })}>compare with this</button>
               ${mayWrite && versions.length > 1 && html` · <button class="text go" data-ui="delete-version" aria-label=${`delete the version ${v.version.slice(0, 23)}`} onClick=${() => setDeletes([v.version])}>delete</button>`}</p></li>`,
         )}</ul></section>
-      <section class="pane" aria-label="Difference"><div class="head"><h2>${before.slice(0, 23)} → ${after.slice(0, 23)}</h2></div>
+      <section class="pane" aria-label="Difference"><div class="head"><h2>${before ? `${before.slice(0, 23)} → ${after.slice(0, 23)}` : `The first version, ${after.slice(0, 23)}`}</h2></div>
         <${ErrorPanel} latest=${texts} what="Reading the versions" />
         ${pair && html`<div class="scrolled"><${DiffView} before=${pair[0]} after=${pair[1]} /></div>`}</section></div>
     ${deletes.length > 0 && html`<${DeletePipeline} stores=${stores} name=${name} versions=${deletes} known=${versions} onClose=${() => setDeletes([])} />`}`;

@@ -93,6 +93,14 @@ export function placeOfStep(step) {
   return Number(/^processors\[(\d+)\]/.exec(step)?.[1] ?? -1);
 }
 
+/** The faults of each line, by its number. @param {Fault[]} faults */
+export function byLine(faults) {
+  /** @type {Map<number, Fault[]>} */
+  const found = new Map();
+  for (const fault of faults) found.set(fault.line, [...(found.get(fault.line) ?? []), fault]);
+  return found;
+}
+
 /** @typedef {{line: number, message: string, column?: number, end_line?: number, end_column?: number, excerpt?: string}} Fault columns from 1 */
 
 /**

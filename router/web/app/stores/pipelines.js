@@ -47,10 +47,13 @@ export function createPipelines({ api, storage, clock, all }) {
   const draftOf = signal(''); // the version for which a text that was not saved was written, if another one is open
   let newest = ''; // the newest version that the reader knew when the text was opened; empty: the list will tell
   const samples = signal(/** @type {string[]} */ ([]));
+  const proposed = signal(''); // the note that is proposed for the next version
   const tested = signal(0); // when the last dry run was answered
 
   const faults = computed(() => (dry.error.value ? faultsOf(dry.error.value) : []));
   const changed = computed(() => draft.value !== (stored.value.value?.pipeline ?? ''));
+
+  const isEmpty = computed(() => draft.value.trim() === '');
 
   const listed = (/** @type {string} */ of) => list.value.value?.find((p) => p.name === of)?.version ?? '';
 
@@ -81,6 +84,7 @@ export function createPipelines({ api, storage, clock, all }) {
       if (name.value === wanted) return; // the results stay, until the text is another one
       samples.value = readSamples(wanted);
       name.value = wanted;
+      proposed.value = '';
       dry.value.value = null;
       dry.error.value = null;
     });
@@ -156,7 +160,7 @@ export function createPipelines({ api, storage, clock, all }) {
   /** Goes back to the stored text. */
   function discard() {
     write(stored.value.value?.pipeline ?? '');
-    draftOf.value = '';
+    draftOf.value = proposed.value = '';
   }
 
   /**
@@ -191,7 +195,7 @@ export function createPipelines({ api, storage, clock, all }) {
    * @param {number} [chosen] the sample whose steps are on screen
    */
   async function test(table, chosen = 0) {
-    if (draft.value.trim() === '') {
+    if (isEmpty.value) {
       dry.cancel();
       dry.value.value = null;
       dry.error.value = null; // of a text that is not there any more
@@ -250,6 +254,7 @@ export function createPipelines({ api, storage, clock, all }) {
     });
     if (saving.error.value) return false;
     storage.removeItem(`cordwood.draft.${of}`);
+    proposed.value = '';
     await load();
     return true;
   }
@@ -324,10 +329,17 @@ export function createPipelines({ api, storage, clock, all }) {
     return taking.error.value?.message ?? (lines?.length === 0 ? 'There are none.' : '');
   }
 
-  /** Takes the newest rejected records of this pipeline as samples. */
-  function samplesFromRejects() {
-    const statement = `SELECT record FROM svc_private.rejects WHERE pipeline = ${quoteText(name.value)} ORDER BY rejected_at DESC LIMIT ${mostSamples}`;
-    return take(async (signal) => (await api.sql(statement, { signal })).rows.map(([record]) => String(record)));
+  /**
+   * Takes the newest rejected records of this pipeline as samples.
+   * @param {(table: string) => void} onTable takes the table that the newest one was sent to
+   */
+  function samplesFromRejects(onTable) {
+    const statement = `SELECT record, table_schema, table_name FROM svc_private.rejects WHERE pipeline = ${quoteText(name.value)} ORDER BY rejected_at DESC LIMIT ${mostSamples}`;
+    return take(async (signal) => {
+      const { rows } = await api.sql(statement, { signal });
+      if (rows.length > 0 && rows[0][1] === 'public') onTable(String(rows[0][2]));
+      return rows.map(([record]) => String(record));
+    });
   }
 
   /**
@@ -360,6 +372,8 @@ export function createPipelines({ api, storage, clock, all }) {
     results,
     faults,
     changed,
+    isEmpty,
+    proposed,
     load,
     open,
     begin,
