@@ -22,13 +22,19 @@ var coldStatements = []string{
 	"SELECT n, text FROM small WHERE n < 600 ORDER BY n",
 }
 
-// coldCluster starts three nodes with rows that are only in a directory bucket, and returns the answers about them.
-func coldCluster(t *testing.T, dir string) (c *Cluster, want map[string]string) {
+// newColdCluster prepares three nodes that move rows to object storage at once. args say where that is.
+func newColdCluster(t *testing.T, args ...string) *Cluster {
 	t.Helper()
-	c = NewCluster(t, Spec{All: 3, Shards: 2, Args: []string{
-		"--object-storage-url", "file://" + dir, "--object-storage-upload-after", "1s", "--object-storage-local-for", "1s",
+	return NewCluster(t, Spec{All: 3, Shards: 2, Args: append([]string{
+		"--object-storage-upload-after", "1s", "--object-storage-local-for", "1s",
 		"--object-storage-cache-bytes", "64MiB", "--shard-flush-age", "1s",
-	}})
+	}, args...)})
+}
+
+// coldCluster starts three nodes with rows that are only in object storage, and returns the answers about them.
+func coldCluster(t *testing.T, args ...string) (c *Cluster, want map[string]string) {
+	t.Helper()
+	c = newColdCluster(t, args...)
 	c.Secret()
 	c.Start()
 	n := c.Nodes[0]
@@ -121,7 +127,7 @@ func compareCold(t *testing.T, n *Node, want map[string]string, what string) {
 // whose disk was lost gets its replicas again without them.
 func TestObjectStorageCluster(t *testing.T) {
 	bucket := t.TempDir()
-	c, want := coldCluster(t, bucket)
+	c, want := coldCluster(t, "--object-storage-url", "file://"+bucket)
 
 	// A backup has the rows, and can be restored into a server without object storage.
 	repository := filepath.Join(t.TempDir(), "backups")
