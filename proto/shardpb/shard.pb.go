@@ -2249,7 +2249,9 @@ type QueryRequest struct {
 	Stages bool `protobuf:"varint,24,opt,name=stages,proto3" json:"stages,omitempty"`
 	// Several statements in one part, instead of sql and count_as. The answer consists of their answers in this order.
 	// Since protocol version 20.
-	Blocks        []*QueryBlock `protobuf:"bytes,25,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Blocks []*QueryBlock `protobuf:"bytes,25,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	// The database for which the query counts if it reads no tables of users. Empty: the field database.
+	Charged       string `protobuf:"bytes,26,opt,name=charged,proto3" json:"charged,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2394,6 +2396,13 @@ func (x *QueryRequest) GetBlocks() []*QueryBlock {
 		return x.Blocks
 	}
 	return nil
+}
+
+func (x *QueryRequest) GetCharged() string {
+	if x != nil {
+		return x.Charged
+	}
+	return ""
 }
 
 // QueryBlock is one of several statements of a part. It reads one table.
@@ -4438,7 +4447,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\t \x01(\fR\n" +
 	"definitionB\x11\n" +
-	"\x0f_expired_before\"\x94\x04\n" +
+	"\x0f_expired_before\"\xae\x04\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -4456,7 +4465,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bquery_id\x18\x16 \x01(\tR\aqueryId\x12\x19\n" +
 	"\bcount_as\x18\x17 \x01(\tR\acountAs\x12\x16\n" +
 	"\x06stages\x18\x18 \x01(\bR\x06stages\x122\n" +
-	"\x06blocks\x18\x19 \x03(\v2\x1a.cordwood.shard.QueryBlockR\x06blocks\"O\n" +
+	"\x06blocks\x18\x19 \x03(\v2\x1a.cordwood.shard.QueryBlockR\x06blocks\x12\x18\n" +
+	"\acharged\x18\x1a \x01(\tR\acharged\"O\n" +
 	"\n" +
 	"QueryBlock\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x14\n" +

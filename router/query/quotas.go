@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -76,16 +77,37 @@ func (d definer) alterQuotas(st *statement.AlterDatabase) (*metapb.Command, erro
 	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
 }
 
-// charged returns the tables whose databases a query counts for, as schema.Charged says: without tables of the server,
-// such as generate_series and system tables, it counts for the database that the request names.
-func charged(tables []*shardpb.TableName, named string) (out []*shardpb.TableName) {
+// payer returns the database for which a query of the caller counts if it reads no tables of users. That is the one that
+// the request names if the caller has a privilege in it. Otherwise it is the caller's default database, or the first one
+// with a privilege, because nobody else may use up the quotas of a database, or avoid those of one's own.
+func (r *reader) payer(caller *access.Caller, named string) string {
+	if caller.Grants == nil {
+		return schema.Charged(named)
+	}
+	for _, d := range []string{named, caller.Database, schema.DefaultDatabase} {
+		if d != "" && !schema.ReservedDatabase(d) && caller.Grants.InDatabase(d) != 0 {
+			return d
+		}
+	}
+	first := ""
+	for _, d := range r.meta.Databases() {
+		if (first == "" || d.Name < first) && caller.Grants.InDatabase(d.Name) != 0 {
+			first = d.Name
+		}
+	}
+	return cmp.Or(first, schema.Charged(named))
+}
+
+// charged returns the tables whose databases a query counts for: those of users. If there is none, because the query
+// reads only generate_series or system tables, for example, it counts for the database payer.
+func charged(tables []*shardpb.TableName, payer string) (out []*shardpb.TableName) {
 	for _, t := range tables {
 		if !schema.ReservedDatabase(t.GetDatabase()) {
 			out = append(out, t)
 		}
 	}
 	if len(out) == 0 {
-		out = []*shardpb.TableName{{Database: schema.Charged(named)}}
+		out = []*shardpb.TableName{{Database: payer}}
 	}
 	return out
 }

@@ -8,7 +8,9 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/rights"
+	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/router/access"
 )
 
 // TestQuotasNeedOperate: the right to alter a database does not include its quotas, and the right to change quotas
@@ -250,13 +252,49 @@ func TestQuotasWithSystemTables(t *testing.T) {
 		t.Errorf("a database with CPU time: %v", err)
 	}
 	for _, named := range []string{"information_schema", "SVC_PRIVATE", "pg_catalog"} {
-		if got := charged(w.shards.reads, named); len(got) != 1 || got[0].Database != "public" {
-			t.Errorf("with %s the query counts for %v", named, got)
+		if got := (&reader{}).payer(&access.Caller{}, named); got != "public" {
+			t.Errorf("with %s the query counts for %s", named, got)
 		}
 	}
 	own := append([]*shardpb.TableName{}, w.shards.reads...)
 	own = append(own, &shardpb.TableName{Database: "shop", Name: "orders"})
 	if got := charged(own, "public"); len(got) != 1 || got[0].Database != "shop" {
 		t.Errorf("with a table of shop, the query counts for %v", got)
+	}
+}
+
+// TestPayer: a query without tables of users counts for a database in which the sender has a privilege, whichever
+// database the request names.
+func TestPayer(t *testing.T) {
+	r := &reader{names: names{meta: &fakeMeta{databases: []*schemapb.Database{
+		{Name: "public"}, {Name: "web"}, {Name: "team_b"}, {Name: "team_a"},
+	}}}}
+	on := func(database string) rights.Grant {
+		return rights.Grant{
+			Target: rights.Target{Kind: rights.Tables, Database: database, Name: "*"}, Privileges: rights.Select,
+		}
+	}
+	for _, tt := range []struct {
+		grants          []rights.Grant
+		database, named string
+		want            string
+	}{
+		{[]rights.Grant{on("web")}, "", "web", "web"},
+		{[]rights.Grant{on("web")}, "", "public", "web"},
+		{[]rights.Grant{on("web")}, "", "information_schema", "web"},
+		{[]rights.Grant{on("web"), on("public")}, "", "public", "public"},
+		{[]rights.Grant{on("team_*"), on("web")}, "", "public", "team_a"},
+		{[]rights.Grant{on("team_*"), on("web")}, "web", "public", "web"},
+		{[]rights.Grant{on("team_*")}, "web", "public", "team_a"},
+		{[]rights.Grant{on("team_*"), on("public")}, "team_b", "PG_CATALOG", "team_b"},
+		{[]rights.Grant{on("*")}, "", "svc_private", "public"},
+		{nil, "", "public", "public"},
+	} {
+		caller := &access.Caller{Sender: access.Sender{
+			User: "ann", Proof: "password", Database: tt.database, Grants: rights.NewIndex(tt.grants, nil),
+		}}
+		if got := r.payer(caller, tt.named); got != tt.want {
+			t.Errorf("%v, default %q: a query in %s counts for %s, want %s", tt.grants, tt.database, tt.named, got, tt.want)
+		}
 	}
 }

@@ -39,7 +39,8 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	_, span := tracing.Start(ctx, "wait for a turn")
 	r = r.of(ctx)
 	caller := access.From(ctx)
-	leave, err := r.gate.EnterDatabase(ctx, req.Database, caller.Share())
+	payer := r.payer(caller, req.Database)
+	leave, err := r.gate.EnterDatabase(ctx, payer, caller.Share())
 	span.End(err)
 	if err != nil {
 		return err
@@ -55,11 +56,11 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	if err != nil {
 		return err
 	}
-	asked := charged(analysis.Tables, req.Database)
+	asked := charged(analysis.Tables, payer)
 	if err := r.ready(asked); err != nil {
 		return err
 	}
-	if other := r.queried(analysis.Tables, req.Database); other != req.Database {
+	if other := r.queried(analysis.Tables, req.Database, payer); other != payer {
 		leave()
 		leave = func() {}
 		if again, err := r.gate.EnterDatabase(ctx, other, caller.Share()); err != nil {
@@ -83,7 +84,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		qr := &shardpb.QueryRequest{
 			Sql: q.Text, Database: req.Database, Tables: tables, AllowPartial: req.AllowPartial,
 			AnyReplica: req.MaxStaleness > 0, MaxStalenessNanos: int64(req.MaxStaleness), Unchecked: req.behind != nil,
-			Share: caller.KnownShare(), Timezone: req.Timezone, QueryId: id,
+			Share: caller.KnownShare(), Charged: payer, Timezone: req.Timezone, QueryId: id,
 		}
 		if req.Limited && !analysis.Explain {
 			qr.Limit = req.Limit
@@ -107,8 +108,9 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 }
 
 // queried returns the database to which a query counts: the first one of its tables that has a limit of queries, or
-// otherwise named, if the query reads one of its tables or only tables of the server, or otherwise the first one.
-func (r *reader) queried(tables []*shardpb.TableName, named string) string {
+// otherwise named, if the query reads one of its tables, or otherwise the first one. It is payer if the query reads
+// only tables of the server.
+func (r *reader) queried(tables []*shardpb.TableName, named, payer string) string {
 	first := ""
 	for _, t := range tables {
 		d := t.GetDatabase()
@@ -124,7 +126,7 @@ func (r *reader) queried(tables []*shardpb.TableName, named string) string {
 			first = d
 		}
 	}
-	return cmp.Or(first, schema.Charged(named))
+	return cmp.Or(first, payer)
 }
 
 // ask sends a query, and returns its answer as soon as the answer starts.

@@ -169,7 +169,7 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 
 // forUser returns a context for a query of a user. Slots are shared, and CPU time counts, by the database of its
 // tables: the first one with a quota of CPU time, or else the first one. Tables of the server do not count. If the
-// query reads no other ones, it is the database that the request names, or the default one instead of a database of the
+// query reads no other ones, it is the database that the request says, or the default one instead of a database of the
 // server.
 func (s *server) forUser(ctx context.Context, share string, tables []*shardpb.QueryTable,
 	named string,
@@ -197,7 +197,8 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	if err := s.definitions.decode(req); err != nil {
 		return errs.ToGRPC(err)
 	}
-	ctx, q, leave := s.running.enter(s.forUser(stream.Context(), req.Share, req.Tables, req.Database), req)
+	ctx := s.forUser(stream.Context(), req.Share, req.Tables, cmp.Or(req.Charged, req.Database))
+	ctx, q, leave := s.running.enter(ctx, req)
 	defer leave()
 	out := newKeepalive(stream)
 	defer out.end()
