@@ -117,7 +117,7 @@ func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 	}
 	defer out.release()
 	if first.Ptr != nil {
-		if err := out.write(first, int64(len(a.First))); err != nil {
+		if err := out.write(&first, int64(len(a.First))); err != nil {
 			return err
 		}
 	}
@@ -176,9 +176,7 @@ func (a *Answer) fetch(ctx context.Context, res *duckdb.Result, out *stream) err
 		if a.Clean != nil {
 			replaceTexts(chunk, a.Clean)
 		}
-		err := out.write(chunk, int64(take))
-		duckdb.DestroyDataChunk(&chunk)
-		if err != nil {
+		if err := out.write(&chunk, int64(take)); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,13 @@ import (
 */
 import "C"
 
-// flushBytes is how many bytes of the stream are collected before emit is called.
-const flushBytes = 256 << 10
+const (
+	// flushBytes is how many bytes of the stream are collected before emit is called.
+	flushBytes = 256 << 10
+	// maxBatch is about the largest size of a batch in the stream. Everything behind the engine holds at least one batch
+	// of an answer whose client is slow. The engine's chunks have 2,048 rows, however wide these are.
+	maxBatch = 512 << 10
+)
 
 // isJSON reports whether t is JSON, which Arrow represents as a text.
 func isJSON(t duckdb.LogicalType) bool {
@@ -175,12 +180,13 @@ func takeError(handle C.duckdb_handle) error {
 	return EngineError(duckdb.ErrorDataMessage(data), duckdb.ErrorDataErrorType(data))
 }
 
-// write appends the first rows rows of a chunk.
-func (s *stream) write(chunk duckdb.DataChunk, rows int64) error {
+// write appends the first rows rows of a chunk, and frees the chunk before somebody may have to wait for the client.
+func (s *stream) write(chunk *duckdb.DataChunk, rows int64) error {
 	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))
 	defer C.free(mem)
 	failed := C.duckdb_data_chunk_to_arrow(C.duckdb_handle(s.options.Ptr), C.duckdb_handle(chunk.Ptr),
 		(*C.struct_ArrowArray)(mem))
+	duckdb.DestroyDataChunk(chunk)
 	if err := takeError(failed); err != nil {
 		return fmt.Errorf("convert rows to Arrow: %w", err)
 	}
@@ -195,7 +201,27 @@ func (s *stream) write(chunk duckdb.DataChunk, rows int64) error {
 		defer part.Release()
 		record = part
 	}
-	if err := s.writer.Write(record); err != nil {
+	size := uint64(0)
+	for _, column := range record.Columns() {
+		size += column.Data().SizeInBytes()
+	}
+	step := record.NumRows()
+	if size > maxBatch {
+		step = max(1, step*maxBatch/int64(size))
+	}
+	for at := int64(0); at < record.NumRows(); at += step {
+		if err := s.writePart(record, at, min(at+step, record.NumRows())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writePart appends the rows [from, to) of a record as a batch of the stream.
+func (s *stream) writePart(record arrow.RecordBatch, from, to int64) error {
+	part := record.NewSlice(from, to)
+	defer part.Release()
+	if err := s.writer.Write(part); err != nil {
 		return fmt.Errorf("write rows as Arrow IPC: %w", err)
 	}
 	if s.buf.Len() < flushBytes {
