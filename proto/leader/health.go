@@ -80,6 +80,8 @@ type Health struct {
 	usual    time.Duration // a moving average of successful calls
 	failures int           // consecutive failures
 	until    time.Time     // the time until which it is called last
+	asking   int           // the number of questions whether it is alive that it has not answered yet
+	since    time.Time     // when the first of them was sent
 }
 
 // answered records a successful call and its duration.
@@ -106,6 +108,32 @@ func (h *Health) Silent() {
 	defer h.mu.Unlock()
 	h.until = time.Now().Add(min(avoidFirst<<min(h.failures, 10), avoidMost))
 	h.failures++
+}
+
+// ask records that the node is asked whether it is alive. The caller calls done when it no longer waits for the answer.
+func (h *Health) ask(now time.Time) (done func(answered bool)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.asking++; h.since.IsZero() {
+		h.since = now
+	}
+	return func(answered bool) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.asking--; answered || h.asking == 0 {
+			h.since = time.Time{}
+		}
+	}
+}
+
+// unheard returns for how long other calls have waited for a sign of the node.
+func (h *Health) unheard(now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.since.IsZero() {
+		return 0
+	}
+	return now.Sub(h.since)
 }
 
 // avoided reports whether the node should be called after all others. When the time is over, one caller tests the

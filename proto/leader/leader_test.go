@@ -415,6 +415,43 @@ func (c *peerConn) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.Cal
 	return c.answer(ctx)
 }
 
+// TestSilenceIsShared checks that calls to a node that is silent do not wait for it one after the other: a call that
+// begins later ends at the same time, one that begins after that has a second, and nothing is left of calls that ended.
+func TestSilenceIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var nodes Nodes
+		conn := &peerConn{answer: stopped}
+		began := time.Now()
+		watch := func(ctx context.Context, after time.Duration) (ended time.Duration) {
+			time.Sleep(after - time.Since(began))
+			cancel, err := nodes.Watch(ctx, "n1", conn, 0, func(ctx context.Context, p *Pulse) error {
+				return p.Receive(func() error { <-ctx.Done(); return ctx.Err() })
+			})
+			if err == nil {
+				cancel()
+				t.Error("a silent node answered")
+			}
+			return time.Since(began)
+		}
+		cancelled, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(4*time.Second, cancel)
+		watch(cancelled, 0)
+		began = time.Now().Add(time.Minute)
+		later := make(chan time.Duration, 2)
+		for _, after := range []time.Duration{0, 6 * time.Second} {
+			go func() { later <- watch(t.Context(), after) }()
+		}
+		for range 2 {
+			if ended := <-later; ended != aloneWait {
+				t.Errorf("a call ended after %v, want %v", ended, aloneWait)
+			}
+		}
+		if ended := watch(t.Context(), 9*time.Second); ended != 9*time.Second+minAlone {
+			t.Errorf("a call to a node that is known to be down ended after %v", ended)
+		}
+	})
+}
+
 // TestWatch checks that a call may take as long as it needs while its node is alive.
 func TestWatch(t *testing.T) {
 	tests := []struct {
@@ -437,7 +474,7 @@ func TestWatch(t *testing.T) {
 		{"alone, with a late deadline", false, false, false, false, time.Minute, aloneWait, errSilent},
 		{"alone, with an early deadline", false, false, false, false, 6 * time.Second, 4 * time.Second, errSilent},
 		{"alone, with hardly any time", false, false, false, false, 1200 * time.Millisecond, minAlone, errSilent},
-		{"alone, and known to be down", false, false, false, true, 0, pulseAfter + pulseWait, errSilent},
+		{"alone, and known to be down", false, false, false, true, 0, minAlone, errSilent},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,9 +18,10 @@ const (
 	// pulseWait is the time that the node has to answer.
 	pulseAfter = time.Second
 	pulseWait  = 2 * time.Second
-	// aloneWait is how long a node may be silent if no other node can be called. If the call has a deadline, it is at
-	// most two thirds of the time that is left, but at least minAlone, so that the caller can report the silent node,
-	// or continue without it, before its own time is up.
+	// aloneWait is how long a node may be silent if no other node can be called. The time that other calls have waited
+	// for the node counts, because queries that wait for their turn would otherwise wait one after the other. If the
+	// call has a deadline, it is at most two thirds of the time that is left, so that the caller can report the silent
+	// node, or continue without it, before its own time is up. It is at least minAlone.
 	aloneWait = 8 * time.Second
 	minAlone  = time.Second
 )
@@ -38,14 +39,14 @@ func (n *Nodes) Watch(
 ) (cancel context.CancelFunc, err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	p := &Pulse{
-		conn: conn, cancel: end, cause: func() error { return context.Cause(ctx) },
+		conn: conn, health: n.Health(node), cancel: end, cause: func() error { return context.Cause(ctx) },
 		after: pulseAfter, wait: pulseWait, misses: 1, more: 2, stop: func() {},
 	}
 	if patience > 0 {
 		first := time.AfterFunc(patience, func() { end(errSilent) })
 		p.stop = func() { first.Stop() }
 	} else {
-		silence := aloneFor(ctx, n.Health(node).Down(time.Now()))
+		silence := aloneFor(ctx, n.Health(node))
 		p.after = min(pulseAfter, silence/4)
 		p.wait, p.more = silence-p.after, 1
 		p.stop = p.watch()
@@ -72,17 +73,20 @@ func (n *Nodes) Watch(
 // Silent reports whether Watch ended a call because the node sent nothing.
 func Silent(err error) bool { return errors.Is(err, errSilent) }
 
-// aloneFor returns how long a node may be silent in a call if no other node can be called. A node that is down did not
-// answer recently.
-func aloneFor(ctx context.Context, down bool) time.Duration {
+// aloneFor returns how long a node may be silent in a call if no other node can be called.
+func aloneFor(ctx context.Context, h *Health) time.Duration {
+	now := time.Now()
 	silence := aloneWait
-	if down {
-		silence = pulseAfter + pulseWait
+	if heard := h.unheard(now); heard > 0 {
+		silence -= pulseAfter + heard
+	}
+	if h.Down(now) {
+		silence = 0
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		silence = min(silence, max(time.Until(deadline)*2/3, minAlone))
+		silence = min(silence, deadline.Sub(now)*2/3)
 	}
-	return silence
+	return max(silence, minAlone)
 }
 
 // Pulse watches the node of a call while the call waits for messages. A suspended process never
@@ -91,6 +95,7 @@ func aloneFor(ctx context.Context, down bool) time.Duration {
 // arrives.
 type Pulse struct {
 	conn   grpc.ClientConnInterface
+	health *Health
 	cancel context.CancelCauseFunc // of the call
 	cause  func() error            // why the call was cancelled
 	stop   func()                  // ends the wait for the first message
@@ -133,12 +138,15 @@ func (p *Pulse) watch() (stop func()) {
 func (p *Pulse) ask(ctx context.Context, misses int) {
 	for missed := 0; ; {
 		call, cancel := context.WithTimeout(ctx, p.wait)
+		done := p.health.ask(time.Now())
 		_, err := metapb.NewPeerClient(p.conn).Echo(call, &metapb.EchoRequest{}, grpc.WaitForReady(true))
 		cancel()
+		silent := status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Unavailable
+		done(!silent && ctx.Err() == nil)
 		switch {
 		case ctx.Err() != nil:
 			return
-		case status.Code(err) == codes.DeadlineExceeded || status.Code(err) == codes.Unavailable:
+		case silent:
 			if missed++; missed >= misses {
 				p.cancel(errSilent)
 				return
