@@ -27,8 +27,16 @@ func TestNamesOfExpressions(t *testing.T) {
 		"SELECT n+1, *, msg ~ 'a' FROM t":                                "(n + 1)|ts|n|msg|msg ~ 'a'",
 		"SELECT msg ~ 'a', *, * FROM t": "regexp_full_match(msg, " +
 			"'(?s:.*)(?:a)(?s:.*)')|ts|n|msg|ts|n|msg",
-		"SELECT count(*), count(*) AS n FROM t": "count_star()|n",
-		"SELECT * FROM t":                       "ts|n|msg",
+		"SELECT count(*), count(*) AS n FROM t":                       "count_star()|n",
+		"SELECT [n,  2], {'a': n}, (1, n), mode(n) FROM t GROUP BY n": "[n, 2]|{'a': n}|(1, n)|mode(n)",
+		"SELECT left(msg, 1), count(*) FROM t GROUP BY 1":             "left(msg, 1)|count_star()",
+		"SELECT msg LIKE 'a%', max(n) FROM t GROUP BY ALL":            "msg LIKE 'a%'|max(n)",
+		"SELECT extract(hour FROM ts), ts AT TIME ZONE 'UTC', left(msg, 1) FROM t": "extract(hour FROM ts)|" +
+			"ts AT TIME ZONE 'UTC'|left(msg, 1)",
+		"SELECT msg LIKE 'a%', msg NOT ILIKE '%b_', true FROM t": "msg LIKE 'a%'|msg NOT ILIKE '%b_'|true",
+		"SELECT time_bucket(INTERVAL '1 hour', ts), ts + INTERVAL 1 DAY, DATE '2026-01-01', *, [n] FROM t": "time_bucket(" +
+			"INTERVAL '1 hour', ts)|ts + INTERVAL 1 DAY|DATE '2026-01-01'|ts|n|msg|[n]",
+		"SELECT * FROM t": "ts|n|msg",
 		"SELECT msg ~ 'a', count(DISTINCT `n`) FROM t WHERE msg ~ 'a' GROUP BY 1": "msg ~ 'a'|count(DISTINCT n)",
 		"SELECT DISTINCT `n`, msg ~ 'a', n+1 IS DISTINCT /* */ FROM 1 FROM t WHERE msg ~ " +
 			"'a'": "n|msg ~ 'a'|((n + 1) IS DISTINCT FROM 1)",
@@ -58,6 +66,17 @@ func TestNamesOfExpressions(t *testing.T) {
 		}
 		if got := strings.Join(names, "|"); got != want {
 			t.Errorf("%.80s: columns\n%s, want\n%s", sql, got, want)
+		}
+		bare := zoned(sql)
+		bare.Tables = []query.Table{{Database: "public", Name: "t", Schema: tab.Schema}}
+		parts, err := e.Split(t.Context(), bare)
+		if err != nil {
+			t.Fatalf("split %s: %v", sql, err)
+		}
+		for _, name := range names {
+			if parts.Kind == "aggregate" && !strings.Contains(parts.Final, `"`+strings.ReplaceAll(name, `"`, `""`)+`"`) {
+				t.Errorf("%.80s: the split statement lacks the name %s: %s", sql, name, parts.Final)
+			}
 		}
 	}
 }

@@ -224,6 +224,8 @@ func advise(msg string) string {
 		return fmt.Sprintf("the time '%s' is outside the range of nanoseconds, which is %s; "+
 			"cast both sides of the comparison to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
+	case strings.HasPrefix(msg, "Overflow in HUGEINT "): // expressions of the client have messages about INT128
+		return "a sum of integers has more than 38 digits; cast its argument to DOUBLE, as in sum(n::DOUBLE)"
 	case strings.HasPrefix(msg, "timestamp field value out of range: "):
 		return msg + outOfRange(strings.Trim(strings.TrimPrefix(msg, "timestamp field value out of range: "), `"`))
 	case timeAsNumber.MatchString(msg):

@@ -9,10 +9,16 @@ import (
 
 // DuckDB names a column without an alias after the text of its expression. It gets the rewritten
 // text, in which tables are files of the server, times are converted to UTC, and paths and patterns
-// are changed. If an expression was rewritten, its column is named as the client wrote it.
+// are changed. If an expression was rewritten, its column is named as the client wrote it. The same
+// applies if DuckDB's printer shows a form that hardly anybody writes, such as main.list_value(1, 2)
+// for [1, 2].
 
 // internalCall matches a call of an internal function, which a client cannot write.
 var internalCall = regexp.MustCompile(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)
+
+// printed matches forms of DuckDB's printer that differ from what clients write: functions with the schema main or in
+// quotes, operators of LIKE, literals such as INTERVAL '1 hour' and true as casts of texts, and units of intervals.
+var printed = regexp.MustCompile(`\bmain\.["a-z]|"[a-z_]+"\(| !?~~|CAST\('|\(CAST\(trunc\(`)
 
 // maxGivenName limits the length of a column name that comes from an expression, in bytes.
 const maxGivenName = 200
@@ -26,7 +32,7 @@ func (r *Rewritten) OwnNames(names []string) {
 	for i, name := range names {
 		internal := internalCall.MatchString(name)
 		switch item := items[i]; {
-		case item != nil && (internal || item.named() && r.editedWithin(item.textSpan)):
+		case item != nil && (internal || item.named() && (r.editedWithin(item.textSpan) || printed.MatchString(name))):
 			names[i] = r.st.clientText(item.textSpan)
 		case internal:
 			names[i] = fmt.Sprintf("column_%d", i+1)
