@@ -162,3 +162,33 @@ func TestKeptFocus(t *testing.T) {
 		new KeyboardEvent('keydown', {key: 'f', bubbles: true, cancelable: true})), true)`)
 	b.until(`document.activeElement.id === 'field-find'`)
 }
+
+// TestLostRow opens a link to a row that is gone: the error stands where the row would, beside rows of the whole
+// height, and can be closed.
+func TestLostRow(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(60)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&row=1796017318771000000-a6966ed0e10c0000")
+	b.until(loaded + ` && document.querySelector('[data-ui=lost-row] [data-ui=error]')`)
+	b.until(`((row, list) => row.left >= list.right - 1 && row.top === list.top && row.bottom === list.bottom &&
+		list.bottom > innerHeight - 40)(document.querySelector('[data-ui=lost-row]').getBoundingClientRect(),
+		document.querySelector('section.list').getBoundingClientRect())`)
+	b.click(`[data-ui=close-row]`)
+	b.until(`!document.querySelector('[data-ui=lost-row]') && !location.search.includes('row=')`)
+}
+
+// TestSwappedRange enters the ends of a range in the wrong order: the form says so, and swaps them.
+func TestSwappedRange(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(20)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=range]`)
+	b.fill(`.ranges label:nth-of-type(1) input`, "now")
+	b.fill(`.ranges label:nth-of-type(2) input`, "-2h")
+	b.click(`.ranges form .main`)
+	b.until(`document.querySelector('[data-ui=range-wrong]').textContent.includes('“-2h” is not after “now”')`)
+	b.click(`[data-ui=swap-ends]`)
+	b.click(`.ranges form .main`)
+	b.until(`location.search.includes('from=-2h') && !location.search.includes('to=')`)
+}

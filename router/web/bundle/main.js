@@ -1,1 +1,1 @@
-import"./chunk-RBVROFZW.js";
+import"./chunk-AZM577GD.js";

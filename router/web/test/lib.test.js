@@ -12,7 +12,7 @@ import { readLines } from '../app/lib/ndjson.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
 import { emptyRing, push } from '../app/lib/ring.js';
 import { cellText, changesIn, statementAt } from '../app/lib/statements.js';
-import { offsetOf, parseSpan, parseTime, partsOfTime, rangeText, parseEnd } from '../app/lib/time.js';
+import { hourBefore, isSwapped, offsetOf, parseSpan, parseTime, partsOfTime, rangeText, parseEnd } from '../app/lib/time.js';
 import { keyName, keyRows } from '../app/lib/keynames.js';
 import { formatPlace, parsePlace } from '../app/lib/url.js';
 
@@ -215,6 +215,26 @@ test('completion', () => {
   const values = completionAt('pool:ab', 7, fields);
   assert.deepEqual([values.field, values.prefix, values.from, values.write('a b')], ['pool', 'ab', 5, '"a b"']);
   assert.equal(completionAt('nofield:ab', 10, fields), null);
+});
+
+test('a range that ends before it begins', () => {
+  const now = new Date('2026-01-05T12:00:00Z');
+  for (const [from, to, want] of /** @type {[string, string, boolean][]} */ ([
+    ['-1h', '', false],
+    ['', '-1h', true],
+    ['-1h', '-1h', true],
+    ['-90m', '-1h', false],
+    ['2026-01-05T11:30:00Z', '-1h', true],
+    ['2026-01-05T10:30:00Z', '-1h', false],
+    ['2026-01-05T10:30:00Z', '2026-01-05T10:29:00Z', true],
+  ])) {
+    assert.equal(isSwapped(from, to, now), want, `${from} to ${to}`);
+  }
+});
+
+test('the hour before the end of a range', () => {
+  assert.equal(hourBefore('-1h'), '-2h');
+  assert.equal(hourBefore('2026-01-05T10:00:00Z'), '2026-01-05T09:00:00.000Z');
 });
 
 test('ends of a range in an address', () => {

@@ -163,6 +163,22 @@ test('hits and the statement have the range of the rows, and what the address sa
   assert.deepEqual(explore.missingFields.value, ['by=nobody', 'cols=nothing']);
 });
 
+test('a range without a begin is the last hour, or the hour before its end', async () => {
+  for (const [search, from, to] of [
+    ['?t=app', '-1h', null],
+    ['?t=app&to=-30m', '-1h', '-30m'],
+    ['?t=app&to=-1h', '-2h', '-1h'],
+    ['?t=app&from=now&to=-3h', '-4h', '-3h'],
+    ['?t=app&from=-1h&to=-3h', '-1h', '-3h'], // as it is written: the server says what is wrong
+    ['?t=app&to=2026-01-05T10:00:00Z', '2026-01-05T09:00:00.000Z', '2026-01-05T10:00:00Z'],
+  ]) {
+    const { explore, asked } = fixture(search);
+    await explore.run();
+    const [, rows] = asked.find(([asks]) => asks === 'rows');
+    assert.deepEqual([rows.from, rows.to], [from, to], search);
+  }
+});
+
 test('the next page is asked for once, with the cursor', async () => {
   const { explore, asked } = fixture('?t=app');
   await explore.run();

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
-import { formatTime, parseTime, quickRanges, rangeText, shiftRange } from '../lib/time.js';
+import { formatTime, isSwapped, parseTime, quickRanges, rangeText, shiftRange } from '../lib/time.js';
 import { Menu } from './menu.js';
 
 /**
@@ -75,17 +75,35 @@ function RangeForm({ from, to, answered, zone, onRange }) {
   const [begin, setBegin] = useState(write(from));
   const [end, setEnd] = useState(write(to) || 'now');
   const [wrong, setWrong] = useState('');
+  const [swapped, setSwapped] = useState(false);
 
   /** @param {Event} event */
   function apply(event) {
     event.preventDefault();
     const now = new Date();
+    setSwapped(false);
     const [a, b] = [parseTime(begin, zone, now), parseTime(end, zone, now)];
     if (a === null || b === null) {
       setWrong(`“${a === null ? begin : end}” is not a time. Write -90m, today, or 2026-01-05 10:00.`);
       return;
     }
+    if (begin.trim() === '') {
+      setWrong('Write where the range begins, such as -1h.');
+      return;
+    }
+    if (isSwapped(a, b, now)) {
+      setWrong(`“${end.trim() || 'now'}” is not after “${begin}”: the range would end before it begins.`);
+      setSwapped(true);
+      return;
+    }
     onRange(a, b);
+  }
+
+  function swap() {
+    setBegin(end);
+    setEnd(begin);
+    setWrong('');
+    setSwapped(false);
   }
 
   const shift = (/** @type {string} */ label, /** @type {string} */ title, /** @type {number} */ by, /** @type {number} */ times) => {
@@ -104,7 +122,7 @@ function RangeForm({ from, to, answered, zone, onRange }) {
     <form onSubmit=${apply}>
       <label>From<input value=${begin} onInput=${(/** @type {InputEvent} */ e) => setBegin(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       <label>To<input value=${end} onInput=${(/** @type {InputEvent} */ e) => setEnd(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
-      ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
+      ${wrong && html`<p class="wrong" role="alert" data-ui="range-wrong">${wrong} ${swapped && html`<button type="button" class="text go" data-ui="swap-ends" onClick=${swap}>Swap them</button>`}</p>`}
       <p class="quiet">Times in ${zone}. ${answered && html`On screen: ${formatTime(answered.from, zone)} – ${formatTime(answered.to, zone)}`}</p>
       <button class="button main">Apply</button><p class="shifts">
         ${shift('← Earlier', 'The range before this one', -1, 1)}${shift('Later →', 'The range after this one', 1, 1)}${shift('Wider', 'Twice as long', 0, 2)}${shift('Narrower', 'Half as long', 0, 0.5)}</p>

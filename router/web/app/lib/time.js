@@ -137,6 +137,24 @@ export function parseEnd(text) {
 }
 
 /**
+ * Reports whether a range ends before it begins, or where it begins.
+ * @param {string} from as parseTime answers it; empty: now
+ * @param {string} to
+ * @param {Date} now
+ */
+export function isSwapped(from, to, now) {
+  const moment = (/** @type {string} */ end) =>
+    end === '' ? now.getTime() : parseSpan(end) !== null ? now.getTime() - Number(parseSpan(end)) : Date.parse(end);
+  return moment(from) >= moment(to);
+}
+
+/** The moment an hour before an end of a range, written like that end. @param {string} end as parseTime answers it, not now */
+export function hourBefore(end) {
+  const span = parseSpan(end);
+  return span !== null ? formatSpan(span + unitMs.h) : new Date(Date.parse(end) - unitMs.h).toISOString();
+}
+
+/**
  * Reads a time without an offset as one of a zone.
  * @param {string} local
  * @param {string} zone
@@ -205,7 +223,6 @@ export function rangeText(from, to, zone) {
     return span === size ? `Last ${name}` : `Last ${span / size} ${name}s`;
   }
   const end = (/** @type {string} */ t) => (t === '' ? 'now' : parseSpan(t) !== null ? t : formatTime(t, zone));
-  if (from === '') return `Until ${end(to)}`;
   const a = end(from);
   const b = end(to);
   return `${a} – ${a.slice(0, 11) === b.slice(0, 11) ? b.slice(11) : b}`;

@@ -145,6 +145,7 @@ function Panes({ stores }) {
   const list = explore.list.value;
   const shape = explore.shape.value;
   const opened = explore.opened.value.value;
+  const lost = !opened && explore.opened.error.value !== null;
   const narrow = useNarrow();
   useKeptFocus(`${state.view} ${opened !== null}`);
   const answer = explore.first.value.value;
@@ -156,7 +157,7 @@ function Panes({ stores }) {
   const [fieldsOpen, setFields] = useState(false);
   const [left, right] = [widthOf(prefs.fieldsWidth.value, 256), widthOf(prefs.detailWidth.value, 412)];
   const hidden = prefs.fieldsShown.value === 'no';
-  return html`<div class=${`panes ${opened ? '' : 'no-detail'} ${hidden ? 'no-fields' : ''} ${fieldsOpen ? 'fields-open' : ''}`} style=${{ '--left': `${left}px`, '--right': `${right}px` }}>
+  return html`<div class=${`panes ${opened || lost ? '' : 'no-detail'} ${hidden ? 'no-fields' : ''} ${fieldsOpen ? 'fields-open' : ''}`} style=${{ '--left': `${left}px`, '--right': `${right}px` }}>
     ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
     ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
@@ -203,7 +204,12 @@ function Panes({ stores }) {
       explore.differing.value &&
       html`<${RowDifferences} a=${explore.differing.value[0]} b=${explore.differing.value[1]} shape=${shape} zone=${zone} onClose=${() => (explore.differing.value = null)} />`
     }
-    ${!opened && explore.opened.error.value && html`<section class="pane detail" aria-label="Row"><${ErrorPanel} latest=${explore.opened} what="The row" /></section>`}
+    ${
+      lost &&
+      html`<section class="pane detail" aria-label="Row" data-ui="lost-row"><div class="head"><h2>Row</h2><span class="grow"></span>
+        <button class="text" data-ui="close-row" aria-label="Close" onClick=${() => explore.open(null)}>✕</button></div>
+        <${ErrorPanel} latest=${explore.opened} what="Opening the row" /></section>`
+    }
   </div>`;
 }
 

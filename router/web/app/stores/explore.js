@@ -269,13 +269,14 @@ export function createExplore({ api, place, prefs, clock, session }) {
     const id = state.value.row;
     if (!id) {
       opened.cancel();
-      opened.value.value = null;
+      opened.value.value = opened.error.value = null;
       return;
     }
     const at = indexOf(list.value, id);
     const known = at < 0 ? null : rowAt(list.value, at).row;
     if (known && !known.cut) {
       opened.cancel();
+      opened.error.value = null;
       opened.value.value = known;
       return;
     }

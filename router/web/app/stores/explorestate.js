@@ -1,7 +1,7 @@
 // What the address of Explore says. A value that has no meaning is ignored, and the page says so.
 
 import { computed } from '../../vendor/core.js';
-import { parseEnd } from '../lib/time.js';
+import { hourBefore, isSwapped, parseEnd } from '../lib/time.js';
 import { splitNames, unknownParts } from '../lib/url.js';
 
 const mostFields = 4096; // that the server lists
@@ -15,6 +15,7 @@ export const exploreDefaults = {
 };
 
 const isEnd = (/** @type {string} */ text) => parseEnd(text) !== null;
+const isBegin = (/** @type {string} */ text) => isEnd(text) && parseEnd(text) !== ''; // from now on there are no rows
 
 /** @param {string[]} known */
 function oneOf(...known) {
@@ -23,9 +24,9 @@ function oneOf(...known) {
 
 /** @type {Record<string, (text: string) => boolean>} */
 const hasMeaning = {
-  from: isEnd,
+  from: isBegin,
   to: isEnd,
-  afrom: isEnd,
+  afrom: isBegin,
   ato: isEnd,
   order: oneOf('newest', 'oldest'),
   view: oneOf('rows', 'patterns', 'compare', 'context'),
@@ -42,12 +43,17 @@ export function createExploreState(place, prefs) {
     return text === '' || hasMeaning[name]?.(text) === false ? fallback : text;
   };
   const end = (/** @type {string} */ name, fallback = '') => parseEnd(param(name, fallback)) ?? fallback;
+  /** Without a begin, the last hour; if the range ends before that begins, the hour before its end. */
+  const begin = () => {
+    const [from, to] = [end('from', exploreDefaults.from), end('to')];
+    return param('from') === '' && isSwapped(from, to, new Date()) ? hourBefore(to) : from;
+  };
   const state = computed(() => ({
     db: param('db', exploreDefaults.db),
     asked: params.value.has('t'), // else the table that was used last
     tables: tablesOf(params.value.getAll('t'), prefs.table.value),
     q: param('q'),
-    from: end('from', exploreDefaults.from),
+    from: begin(),
     to: end('to'),
     by: param('by', exploreDefaults.by),
     order: param('order', exploreDefaults.order),
