@@ -244,6 +244,9 @@ func dispatch(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, e
 	if !ok {
 		return nil, fmt.Errorf("no rule for a command of kind %T", cmd.Op)
 	}
+	if err := checkIssuer(tx, cmd); err != nil {
+		return nil, err
+	}
 	return op.apply(&applying{tx, cmd, c})
 }
 

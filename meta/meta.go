@@ -353,6 +353,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 		err = prepareAudit(cmd, m.machine.version.Load())
 	}
 	if err == nil {
+		err = prepareIssuer(cmd, m.machine.version.Load())
+	}
+	if err == nil {
 		err = m.checkRemoved(cmd)
 	}
 	if err != nil {

@@ -11,9 +11,6 @@ import (
 
 // This file ends tokens whose creators lose the authority to create them.
 
-// identityPipeline is the pipeline that everybody may use.
-const identityPipeline = "svc_identity"
-
 // dependentTokens drops tokens that their creators may not create any more. If there are any and cascade is not set, it
 // refuses the command. before and now are the supported grants. It ignores tokens that had lost their creator's
 // authority before the command, and tokens of creators who are not stored: such as users of a user file, and users who
@@ -69,13 +66,5 @@ func mayCreate(x *rights.Index, t *metapb.AccessToken) bool {
 	if t.User != "" {
 		return t.User == t.CreatedBy || x.Admin() || x.OnCluster()&rights.Access != 0
 	}
-	for _, stored := range t.Grants {
-		g := rights.FromProto(stored)
-		uses := g.Kind == rights.Pipelines && g.Privileges == rights.Use &&
-			(g.Name == identityPipeline || x.Holds(rights.Use, g.Target))
-		if !uses && !x.MayGrant(g.Privileges, g.Target) {
-			return false
-		}
-	}
-	return true
+	return (&rights.Authority{User: t.CreatedBy, Index: x}).MayScope(t.Grants) == nil
 }

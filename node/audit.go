@@ -171,9 +171,10 @@ func (a *auditing) auditWarnings() (out []string) {
 // auditPatience is how long the table may fail before this is a warning, because elections take some seconds.
 const auditPatience = 30 * time.Second
 
-// auditedProposal adds the record of a change to a command of a user's, and replaces what the user has set.
+// auditedProposal adds the record of a change, and who makes it, to a command of a user's, and replaces what the user
+// has set.
 func auditedProposal(cmd *metapb.Command, c audit.Change, changes bool) {
-	cmd.Audit = nil
+	cmd.Audit, cmd.Issuer = nil, audit.IssuerOf(c)
 	if changes {
 		cmd.Audit = audit.RecordOf(c)
 	}

@@ -10,10 +10,13 @@ import (
 )
 
 // Audited is a change that is proposed as one or more commands. Each command carries the record of the change, which
-// the metadata group stores together with the effect of the command.
+// the metadata group stores together with the effect of the command, and who makes the change, whose rights the
+// metadata group checks again.
 type Audited struct {
-	// Record returns the record. It is called when a command is proposed.
+	// Record returns the record, and Issuer who makes the change; both may be nil. They are called when a command is
+	// proposed.
 	Record           func() *metapb.AuditRecord
+	Issuer           func() *metapb.Issuer
 	stored, proposed atomic.Bool
 	consequences     atomic.Pointer[string]
 }
@@ -55,7 +58,15 @@ func (a *Audited) withRecord(cmd *metapb.Command) *metapb.Command {
 	}
 	a.proposed.Store(true)
 	cmd = proto.CloneOf(cmd)
-	cmd.Audit = a.Record()
+	if a.Record != nil {
+		cmd.Audit = a.Record()
+	}
+	if a.Issuer != nil {
+		more := cmd.GetIssuer().GetNeeds()
+		if cmd.Issuer = a.Issuer(); cmd.Issuer != nil {
+			cmd.Issuer.Needs = append(cmd.Issuer.Needs, more...)
+		}
+	}
 	return cmd
 }
 

@@ -252,7 +252,7 @@ func (x ModifyColumn_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ModifyColumn_Step.Descriptor instead.
 func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55, 0}
 }
 
 type PlaceTable_Step int32
@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118, 0}
 }
 
 type ListSessionsRequest struct {
@@ -800,6 +800,9 @@ type Command struct {
 	// Who proposes the command, for svc_private.audit. It is stored only if the command is applied. Not for
 	// EnsureSchema.
 	Audit *AuditRecord `protobuf:"bytes,4,opt,name=audit,proto3" json:"audit,omitempty"`
+	// On whose behalf the command is proposed. Missing: on behalf of a node, or of somebody whom the metadata do not know.
+	// Since protocol version 21.
+	Issuer *Issuer `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
 	// Types that are valid to be assigned to Op:
 	//
 	//	*Command_Bootstrap
@@ -895,6 +898,13 @@ func (x *Command) GetId() []byte {
 func (x *Command) GetAudit() *AuditRecord {
 	if x != nil {
 		return x.Audit
+	}
+	return nil
+}
+
+func (x *Command) GetIssuer() *Issuer {
+	if x != nil {
+		return x.Issuer
 	}
 	return nil
 }
@@ -2646,6 +2656,183 @@ func (x *AccessPrincipal) GetDefaultDatabase() string {
 	return ""
 }
 
+// Issuer is the principal on whose behalf a command is proposed. The command is refused unless the principal still
+// exists, is signed in as before, and has the rights when the command is applied.
+type Issuer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The user, or the name of a token with a scope of its own.
+	Principal string `protobuf:"bytes,1,opt,name=principal,proto3" json:"principal,omitempty"`
+	// AccessPrincipal.password_version when the user signed in. Not for tokens and people.
+	PasswordVersion uint64 `protobuf:"varint,2,opt,name=password_version,json=passwordVersion,proto3" json:"password_version,omitempty"`
+	// The name in the certificate with which the user signed in. Empty: the user signed in otherwise.
+	Certificate string `protobuf:"bytes,3,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	// The name and the id of the token, and the first 8 bytes of the hash of its secret. Empty: there is none.
+	Token        string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	TokenId      string `protobuf:"bytes,5,opt,name=token_id,json=tokenId,proto3" json:"token_id,omitempty"`
+	TokenVersion uint64 `protobuf:"varint,6,opt,name=token_version,json=tokenVersion,proto3" json:"token_version,omitempty"`
+	// The groups that the OIDC provider named of a person.
+	Groups []string `protobuf:"bytes,7,rep,name=groups,proto3" json:"groups,omitempty"`
+	// What the command needs, besides what its changes of users, roles, grants and tokens need.
+	Needs         []*IssuerNeed `protobuf:"bytes,8,rep,name=needs,proto3" json:"needs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Issuer) Reset() {
+	*x = Issuer{}
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Issuer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Issuer) ProtoMessage() {}
+
+func (x *Issuer) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Issuer.ProtoReflect.Descriptor instead.
+func (*Issuer) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Issuer) GetPrincipal() string {
+	if x != nil {
+		return x.Principal
+	}
+	return ""
+}
+
+func (x *Issuer) GetPasswordVersion() uint64 {
+	if x != nil {
+		return x.PasswordVersion
+	}
+	return 0
+}
+
+func (x *Issuer) GetCertificate() string {
+	if x != nil {
+		return x.Certificate
+	}
+	return ""
+}
+
+func (x *Issuer) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *Issuer) GetTokenId() string {
+	if x != nil {
+		return x.TokenId
+	}
+	return ""
+}
+
+func (x *Issuer) GetTokenVersion() uint64 {
+	if x != nil {
+		return x.TokenVersion
+	}
+	return 0
+}
+
+func (x *Issuer) GetGroups() []string {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *Issuer) GetNeeds() []*IssuerNeed {
+	if x != nil {
+		return x.Needs
+	}
+	return nil
+}
+
+// IssuerNeed is a privilege that a command needs, as rights.Need.
+type IssuerNeed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Database      string                 `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
+	Name          string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	Privileges    uint32                 `protobuf:"varint,4,opt,name=privileges,proto3" json:"privileges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IssuerNeed) Reset() {
+	*x = IssuerNeed{}
+	mi := &file_metapb_meta_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IssuerNeed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IssuerNeed) ProtoMessage() {}
+
+func (x *IssuerNeed) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IssuerNeed.ProtoReflect.Descriptor instead.
+func (*IssuerNeed) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *IssuerNeed) GetKind() uint32 {
+	if x != nil {
+		return x.Kind
+	}
+	return 0
+}
+
+func (x *IssuerNeed) GetDatabase() string {
+	if x != nil {
+		return x.Database
+	}
+	return ""
+}
+
+func (x *IssuerNeed) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *IssuerNeed) GetPrivileges() uint32 {
+	if x != nil {
+		return x.Privileges
+	}
+	return 0
+}
+
 // AccessActor is the user who changed users, roles or grants.
 type AccessActor struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2660,7 +2847,7 @@ type AccessActor struct {
 
 func (x *AccessActor) Reset() {
 	*x = AccessActor{}
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2672,7 +2859,7 @@ func (x *AccessActor) String() string {
 func (*AccessActor) ProtoMessage() {}
 
 func (x *AccessActor) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[22]
+	mi := &file_metapb_meta_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2685,7 +2872,7 @@ func (x *AccessActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessActor.ProtoReflect.Descriptor instead.
 func (*AccessActor) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{22}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AccessActor) GetPrincipal() string {
@@ -2729,7 +2916,7 @@ type ChangeAccess struct {
 
 func (x *ChangeAccess) Reset() {
 	*x = ChangeAccess{}
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2741,7 +2928,7 @@ func (x *ChangeAccess) String() string {
 func (*ChangeAccess) ProtoMessage() {}
 
 func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[23]
+	mi := &file_metapb_meta_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2754,7 +2941,7 @@ func (x *ChangeAccess) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeAccess.ProtoReflect.Descriptor instead.
 func (*ChangeAccess) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{23}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ChangeAccess) GetActor() *AccessActor {
@@ -2791,7 +2978,7 @@ type AccessCondition struct {
 
 func (x *AccessCondition) Reset() {
 	*x = AccessCondition{}
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2803,7 +2990,7 @@ func (x *AccessCondition) String() string {
 func (*AccessCondition) ProtoMessage() {}
 
 func (x *AccessCondition) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[24]
+	mi := &file_metapb_meta_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2816,7 +3003,7 @@ func (x *AccessCondition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessCondition.ProtoReflect.Descriptor instead.
 func (*AccessCondition) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{24}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AccessCondition) GetToken() bool {
@@ -2864,7 +3051,7 @@ type AccessChange struct {
 
 func (x *AccessChange) Reset() {
 	*x = AccessChange{}
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2876,7 +3063,7 @@ func (x *AccessChange) String() string {
 func (*AccessChange) ProtoMessage() {}
 
 func (x *AccessChange) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[25]
+	mi := &file_metapb_meta_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2889,7 +3076,7 @@ func (x *AccessChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessChange.ProtoReflect.Descriptor instead.
 func (*AccessChange) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{25}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AccessChange) GetChange() isAccessChange_Change {
@@ -3094,7 +3281,7 @@ type ResetAdmin struct {
 
 func (x *ResetAdmin) Reset() {
 	*x = ResetAdmin{}
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3106,7 +3293,7 @@ func (x *ResetAdmin) String() string {
 func (*ResetAdmin) ProtoMessage() {}
 
 func (x *ResetAdmin) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[26]
+	mi := &file_metapb_meta_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3119,7 +3306,7 @@ func (x *ResetAdmin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResetAdmin.ProtoReflect.Descriptor instead.
 func (*ResetAdmin) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{26}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ResetAdmin) GetName() string {
@@ -3149,7 +3336,7 @@ type CreatePrincipal struct {
 
 func (x *CreatePrincipal) Reset() {
 	*x = CreatePrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3161,7 +3348,7 @@ func (x *CreatePrincipal) String() string {
 func (*CreatePrincipal) ProtoMessage() {}
 
 func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[27]
+	mi := &file_metapb_meta_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3174,7 +3361,7 @@ func (x *CreatePrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreatePrincipal.ProtoReflect.Descriptor instead.
 func (*CreatePrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{27}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CreatePrincipal) GetPrincipal() *AccessPrincipal {
@@ -3215,7 +3402,7 @@ type AlterUser struct {
 
 func (x *AlterUser) Reset() {
 	*x = AlterUser{}
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3227,7 +3414,7 @@ func (x *AlterUser) String() string {
 func (*AlterUser) ProtoMessage() {}
 
 func (x *AlterUser) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[28]
+	mi := &file_metapb_meta_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3240,7 +3427,7 @@ func (x *AlterUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterUser.ProtoReflect.Descriptor instead.
 func (*AlterUser) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{28}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AlterUser) GetName() string {
@@ -3296,7 +3483,7 @@ type AlterRole struct {
 
 func (x *AlterRole) Reset() {
 	*x = AlterRole{}
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3308,7 +3495,7 @@ func (x *AlterRole) String() string {
 func (*AlterRole) ProtoMessage() {}
 
 func (x *AlterRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[29]
+	mi := &file_metapb_meta_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3321,7 +3508,7 @@ func (x *AlterRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterRole.ProtoReflect.Descriptor instead.
 func (*AlterRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{29}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AlterRole) GetName() string {
@@ -3349,7 +3536,7 @@ type DropPrincipal struct {
 
 func (x *DropPrincipal) Reset() {
 	*x = DropPrincipal{}
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3361,7 +3548,7 @@ func (x *DropPrincipal) String() string {
 func (*DropPrincipal) ProtoMessage() {}
 
 func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[30]
+	mi := &file_metapb_meta_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3374,7 +3561,7 @@ func (x *DropPrincipal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropPrincipal.ProtoReflect.Descriptor instead.
 func (*DropPrincipal) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{30}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DropPrincipal) GetName() string {
@@ -3413,7 +3600,7 @@ type ChangeGrant struct {
 
 func (x *ChangeGrant) Reset() {
 	*x = ChangeGrant{}
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3425,7 +3612,7 @@ func (x *ChangeGrant) String() string {
 func (*ChangeGrant) ProtoMessage() {}
 
 func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[31]
+	mi := &file_metapb_meta_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3438,7 +3625,7 @@ func (x *ChangeGrant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeGrant.ProtoReflect.Descriptor instead.
 func (*ChangeGrant) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{31}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ChangeGrant) GetPrincipals() []string {
@@ -3479,7 +3666,7 @@ type ChangeRole struct {
 
 func (x *ChangeRole) Reset() {
 	*x = ChangeRole{}
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3491,7 +3678,7 @@ func (x *ChangeRole) String() string {
 func (*ChangeRole) ProtoMessage() {}
 
 func (x *ChangeRole) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[32]
+	mi := &file_metapb_meta_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3504,7 +3691,7 @@ func (x *ChangeRole) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeRole.ProtoReflect.Descriptor instead.
 func (*ChangeRole) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{32}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ChangeRole) GetRoles() []string {
@@ -3554,7 +3741,7 @@ type AccessToken struct {
 
 func (x *AccessToken) Reset() {
 	*x = AccessToken{}
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3566,7 +3753,7 @@ func (x *AccessToken) String() string {
 func (*AccessToken) ProtoMessage() {}
 
 func (x *AccessToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[33]
+	mi := &file_metapb_meta_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3579,7 +3766,7 @@ func (x *AccessToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccessToken.ProtoReflect.Descriptor instead.
 func (*AccessToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{33}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AccessToken) GetName() string {
@@ -3698,7 +3885,7 @@ type CreateToken struct {
 
 func (x *CreateToken) Reset() {
 	*x = CreateToken{}
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3710,7 +3897,7 @@ func (x *CreateToken) String() string {
 func (*CreateToken) ProtoMessage() {}
 
 func (x *CreateToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[34]
+	mi := &file_metapb_meta_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3723,7 +3910,7 @@ func (x *CreateToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateToken.ProtoReflect.Descriptor instead.
 func (*CreateToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{34}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CreateToken) GetToken() *AccessToken {
@@ -3760,7 +3947,7 @@ type AlterToken struct {
 
 func (x *AlterToken) Reset() {
 	*x = AlterToken{}
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3772,7 +3959,7 @@ func (x *AlterToken) String() string {
 func (*AlterToken) ProtoMessage() {}
 
 func (x *AlterToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[35]
+	mi := &file_metapb_meta_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3785,7 +3972,7 @@ func (x *AlterToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterToken.ProtoReflect.Descriptor instead.
 func (*AlterToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{35}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *AlterToken) GetName() string {
@@ -3856,7 +4043,7 @@ type DropToken struct {
 
 func (x *DropToken) Reset() {
 	*x = DropToken{}
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3868,7 +4055,7 @@ func (x *DropToken) String() string {
 func (*DropToken) ProtoMessage() {}
 
 func (x *DropToken) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[36]
+	mi := &file_metapb_meta_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3881,7 +4068,7 @@ func (x *DropToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropToken.ProtoReflect.Descriptor instead.
 func (*DropToken) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{36}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DropToken) GetName() string {
@@ -3915,7 +4102,7 @@ type TouchTokens struct {
 
 func (x *TouchTokens) Reset() {
 	*x = TouchTokens{}
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3927,7 +4114,7 @@ func (x *TouchTokens) String() string {
 func (*TouchTokens) ProtoMessage() {}
 
 func (x *TouchTokens) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[37]
+	mi := &file_metapb_meta_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3940,7 +4127,7 @@ func (x *TouchTokens) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchTokens.ProtoReflect.Descriptor instead.
 func (*TouchTokens) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{37}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *TouchTokens) GetUses() []*TokenUse {
@@ -3962,7 +4149,7 @@ type TokenUse struct {
 
 func (x *TokenUse) Reset() {
 	*x = TokenUse{}
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3974,7 +4161,7 @@ func (x *TokenUse) String() string {
 func (*TokenUse) ProtoMessage() {}
 
 func (x *TokenUse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[38]
+	mi := &file_metapb_meta_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3987,7 +4174,7 @@ func (x *TokenUse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TokenUse.ProtoReflect.Descriptor instead.
 func (*TokenUse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{38}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TokenUse) GetName() string {
@@ -4036,7 +4223,7 @@ type Bootstrap struct {
 
 func (x *Bootstrap) Reset() {
 	*x = Bootstrap{}
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4235,7 @@ func (x *Bootstrap) String() string {
 func (*Bootstrap) ProtoMessage() {}
 
 func (x *Bootstrap) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[39]
+	mi := &file_metapb_meta_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4248,7 @@ func (x *Bootstrap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bootstrap.ProtoReflect.Descriptor instead.
 func (*Bootstrap) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{39}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Bootstrap) GetClusterId() string {
@@ -4113,7 +4300,7 @@ type RegisterNode struct {
 
 func (x *RegisterNode) Reset() {
 	*x = RegisterNode{}
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4125,7 +4312,7 @@ func (x *RegisterNode) String() string {
 func (*RegisterNode) ProtoMessage() {}
 
 func (x *RegisterNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[40]
+	mi := &file_metapb_meta_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4138,7 +4325,7 @@ func (x *RegisterNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterNode.ProtoReflect.Descriptor instead.
 func (*RegisterNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{40}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RegisterNode) GetNode() *Node {
@@ -4177,7 +4364,7 @@ type FolderMark struct {
 
 func (x *FolderMark) Reset() {
 	*x = FolderMark{}
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4189,7 +4376,7 @@ func (x *FolderMark) String() string {
 func (*FolderMark) ProtoMessage() {}
 
 func (x *FolderMark) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[41]
+	mi := &file_metapb_meta_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4389,7 @@ func (x *FolderMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FolderMark.ProtoReflect.Descriptor instead.
 func (*FolderMark) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{41}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *FolderMark) GetNumber() uint64 {
@@ -4230,7 +4417,7 @@ type RegisterSession struct {
 
 func (x *RegisterSession) Reset() {
 	*x = RegisterSession{}
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4242,7 +4429,7 @@ func (x *RegisterSession) String() string {
 func (*RegisterSession) ProtoMessage() {}
 
 func (x *RegisterSession) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[42]
+	mi := &file_metapb_meta_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4255,7 +4442,7 @@ func (x *RegisterSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterSession.ProtoReflect.Descriptor instead.
 func (*RegisterSession) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{42}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RegisterSession) GetNodeId() string {
@@ -4276,7 +4463,7 @@ type CreateDatabase struct {
 
 func (x *CreateDatabase) Reset() {
 	*x = CreateDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4288,7 +4475,7 @@ func (x *CreateDatabase) String() string {
 func (*CreateDatabase) ProtoMessage() {}
 
 func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[43]
+	mi := &file_metapb_meta_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4301,7 +4488,7 @@ func (x *CreateDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateDatabase.ProtoReflect.Descriptor instead.
 func (*CreateDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{43}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CreateDatabase) GetName() string {
@@ -4336,7 +4523,7 @@ type DropDatabase struct {
 
 func (x *DropDatabase) Reset() {
 	*x = DropDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4348,7 +4535,7 @@ func (x *DropDatabase) String() string {
 func (*DropDatabase) ProtoMessage() {}
 
 func (x *DropDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[44]
+	mi := &file_metapb_meta_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4361,7 +4548,7 @@ func (x *DropDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDatabase.ProtoReflect.Descriptor instead.
 func (*DropDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{44}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DropDatabase) GetName() string {
@@ -4397,7 +4584,7 @@ type AlterDatabase struct {
 
 func (x *AlterDatabase) Reset() {
 	*x = AlterDatabase{}
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4409,7 +4596,7 @@ func (x *AlterDatabase) String() string {
 func (*AlterDatabase) ProtoMessage() {}
 
 func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[45]
+	mi := &file_metapb_meta_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4422,7 +4609,7 @@ func (x *AlterDatabase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterDatabase.ProtoReflect.Descriptor instead.
 func (*AlterDatabase) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{45}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AlterDatabase) GetName() string {
@@ -4459,7 +4646,7 @@ type EnsureSchema struct {
 
 func (x *EnsureSchema) Reset() {
 	*x = EnsureSchema{}
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4471,7 +4658,7 @@ func (x *EnsureSchema) String() string {
 func (*EnsureSchema) ProtoMessage() {}
 
 func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[46]
+	mi := &file_metapb_meta_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4484,7 +4671,7 @@ func (x *EnsureSchema) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnsureSchema.ProtoReflect.Descriptor instead.
 func (*EnsureSchema) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{46}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *EnsureSchema) GetTables() []*TableDemand {
@@ -4513,7 +4700,7 @@ type ProposalPart struct {
 
 func (x *ProposalPart) Reset() {
 	*x = ProposalPart{}
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4525,7 +4712,7 @@ func (x *ProposalPart) String() string {
 func (*ProposalPart) ProtoMessage() {}
 
 func (x *ProposalPart) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[47]
+	mi := &file_metapb_meta_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4538,7 +4725,7 @@ func (x *ProposalPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProposalPart.ProtoReflect.Descriptor instead.
 func (*ProposalPart) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{47}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ProposalPart) GetId() []byte {
@@ -4574,7 +4761,7 @@ type TableDemand struct {
 
 func (x *TableDemand) Reset() {
 	*x = TableDemand{}
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4586,7 +4773,7 @@ func (x *TableDemand) String() string {
 func (*TableDemand) ProtoMessage() {}
 
 func (x *TableDemand) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[48]
+	mi := &file_metapb_meta_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4599,7 +4786,7 @@ func (x *TableDemand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableDemand.ProtoReflect.Descriptor instead.
 func (*TableDemand) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{48}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TableDemand) GetDatabase() string {
@@ -4658,7 +4845,7 @@ type Conflict struct {
 
 func (x *Conflict) Reset() {
 	*x = Conflict{}
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4670,7 +4857,7 @@ func (x *Conflict) String() string {
 func (*Conflict) ProtoMessage() {}
 
 func (x *Conflict) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[49]
+	mi := &file_metapb_meta_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4683,7 +4870,7 @@ func (x *Conflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Conflict.ProtoReflect.Descriptor instead.
 func (*Conflict) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{49}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Conflict) GetDatabase() string {
@@ -4732,7 +4919,7 @@ type CreateTable struct {
 
 func (x *CreateTable) Reset() {
 	*x = CreateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4744,7 +4931,7 @@ func (x *CreateTable) String() string {
 func (*CreateTable) ProtoMessage() {}
 
 func (x *CreateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[50]
+	mi := &file_metapb_meta_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4757,7 +4944,7 @@ func (x *CreateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTable.ProtoReflect.Descriptor instead.
 func (*CreateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{50}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CreateTable) GetTable() *schemapb.Table {
@@ -4796,7 +4983,7 @@ type AlterTable struct {
 
 func (x *AlterTable) Reset() {
 	*x = AlterTable{}
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4808,7 +4995,7 @@ func (x *AlterTable) String() string {
 func (*AlterTable) ProtoMessage() {}
 
 func (x *AlterTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[51]
+	mi := &file_metapb_meta_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4821,7 +5008,7 @@ func (x *AlterTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlterTable.ProtoReflect.Descriptor instead.
 func (*AlterTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{51}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *AlterTable) GetDatabase() string {
@@ -4996,7 +5183,7 @@ type RenameColumn struct {
 
 func (x *RenameColumn) Reset() {
 	*x = RenameColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5008,7 +5195,7 @@ func (x *RenameColumn) String() string {
 func (*RenameColumn) ProtoMessage() {}
 
 func (x *RenameColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[52]
+	mi := &file_metapb_meta_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5021,7 +5208,7 @@ func (x *RenameColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameColumn.ProtoReflect.Descriptor instead.
 func (*RenameColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{52}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *RenameColumn) GetFrom() string {
@@ -5053,7 +5240,7 @@ type ModifyColumn struct {
 
 func (x *ModifyColumn) Reset() {
 	*x = ModifyColumn{}
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5065,7 +5252,7 @@ func (x *ModifyColumn) String() string {
 func (*ModifyColumn) ProtoMessage() {}
 
 func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[53]
+	mi := &file_metapb_meta_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5078,7 +5265,7 @@ func (x *ModifyColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyColumn.ProtoReflect.Descriptor instead.
 func (*ModifyColumn) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{53}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ModifyColumn) GetName() string {
@@ -5121,7 +5308,7 @@ type ModifyIndex struct {
 
 func (x *ModifyIndex) Reset() {
 	*x = ModifyIndex{}
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5133,7 +5320,7 @@ func (x *ModifyIndex) String() string {
 func (*ModifyIndex) ProtoMessage() {}
 
 func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[54]
+	mi := &file_metapb_meta_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5146,7 +5333,7 @@ func (x *ModifyIndex) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ModifyIndex.ProtoReflect.Descriptor instead.
 func (*ModifyIndex) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{54}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *ModifyIndex) GetName() string {
@@ -5172,7 +5359,7 @@ type SetOptions struct {
 
 func (x *SetOptions) Reset() {
 	*x = SetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5184,7 +5371,7 @@ func (x *SetOptions) String() string {
 func (*SetOptions) ProtoMessage() {}
 
 func (x *SetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[55]
+	mi := &file_metapb_meta_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5197,7 +5384,7 @@ func (x *SetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetOptions.ProtoReflect.Descriptor instead.
 func (*SetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{55}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SetOptions) GetOptions() map[string]string {
@@ -5216,7 +5403,7 @@ type UnsetOptions struct {
 
 func (x *UnsetOptions) Reset() {
 	*x = UnsetOptions{}
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5228,7 +5415,7 @@ func (x *UnsetOptions) String() string {
 func (*UnsetOptions) ProtoMessage() {}
 
 func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[56]
+	mi := &file_metapb_meta_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5241,7 +5428,7 @@ func (x *UnsetOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnsetOptions.ProtoReflect.Descriptor instead.
 func (*UnsetOptions) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{56}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *UnsetOptions) GetKeys() []string {
@@ -5262,7 +5449,7 @@ type DropTable struct {
 
 func (x *DropTable) Reset() {
 	*x = DropTable{}
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5274,7 +5461,7 @@ func (x *DropTable) String() string {
 func (*DropTable) ProtoMessage() {}
 
 func (x *DropTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[57]
+	mi := &file_metapb_meta_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5287,7 +5474,7 @@ func (x *DropTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropTable.ProtoReflect.Descriptor instead.
 func (*DropTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{57}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DropTable) GetDatabase() string {
@@ -5322,7 +5509,7 @@ type TruncateTable struct {
 
 func (x *TruncateTable) Reset() {
 	*x = TruncateTable{}
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5334,7 +5521,7 @@ func (x *TruncateTable) String() string {
 func (*TruncateTable) ProtoMessage() {}
 
 func (x *TruncateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[58]
+	mi := &file_metapb_meta_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5347,7 +5534,7 @@ func (x *TruncateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TruncateTable.ProtoReflect.Descriptor instead.
 func (*TruncateTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{58}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *TruncateTable) GetDatabase() string {
@@ -5379,7 +5566,7 @@ type ReplaceTables struct {
 
 func (x *ReplaceTables) Reset() {
 	*x = ReplaceTables{}
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5391,7 +5578,7 @@ func (x *ReplaceTables) String() string {
 func (*ReplaceTables) ProtoMessage() {}
 
 func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[59]
+	mi := &file_metapb_meta_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5404,7 +5591,7 @@ func (x *ReplaceTables) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplaceTables.ProtoReflect.Descriptor instead.
 func (*ReplaceTables) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{59}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReplaceTables) GetBackupId() string {
@@ -5444,7 +5631,7 @@ type TableReplacement struct {
 
 func (x *TableReplacement) Reset() {
 	*x = TableReplacement{}
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5456,7 +5643,7 @@ func (x *TableReplacement) String() string {
 func (*TableReplacement) ProtoMessage() {}
 
 func (x *TableReplacement) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[60]
+	mi := &file_metapb_meta_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5469,7 +5656,7 @@ func (x *TableReplacement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableReplacement.ProtoReflect.Descriptor instead.
 func (*TableReplacement) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{60}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *TableReplacement) GetDatabase() string {
@@ -5527,7 +5714,7 @@ type PutPipeline struct {
 
 func (x *PutPipeline) Reset() {
 	*x = PutPipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5539,7 +5726,7 @@ func (x *PutPipeline) String() string {
 func (*PutPipeline) ProtoMessage() {}
 
 func (x *PutPipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[61]
+	mi := &file_metapb_meta_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +5739,7 @@ func (x *PutPipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutPipeline.ProtoReflect.Descriptor instead.
 func (*PutPipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{61}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *PutPipeline) GetName() string {
@@ -5608,7 +5795,7 @@ type DeletePipeline struct {
 
 func (x *DeletePipeline) Reset() {
 	*x = DeletePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5620,7 +5807,7 @@ func (x *DeletePipeline) String() string {
 func (*DeletePipeline) ProtoMessage() {}
 
 func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[62]
+	mi := &file_metapb_meta_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5633,7 +5820,7 @@ func (x *DeletePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePipeline.ProtoReflect.Descriptor instead.
 func (*DeletePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{62}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *DeletePipeline) GetName() string {
@@ -5662,7 +5849,7 @@ type RestorePipeline struct {
 
 func (x *RestorePipeline) Reset() {
 	*x = RestorePipeline{}
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5674,7 +5861,7 @@ func (x *RestorePipeline) String() string {
 func (*RestorePipeline) ProtoMessage() {}
 
 func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[63]
+	mi := &file_metapb_meta_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5687,7 +5874,7 @@ func (x *RestorePipeline) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestorePipeline.ProtoReflect.Descriptor instead.
 func (*RestorePipeline) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{63}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RestorePipeline) GetPipeline() *PipelineVersion {
@@ -5723,7 +5910,7 @@ type PipelineVersion struct {
 
 func (x *PipelineVersion) Reset() {
 	*x = PipelineVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5735,7 +5922,7 @@ func (x *PipelineVersion) String() string {
 func (*PipelineVersion) ProtoMessage() {}
 
 func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[64]
+	mi := &file_metapb_meta_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5748,7 +5935,7 @@ func (x *PipelineVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PipelineVersion.ProtoReflect.Descriptor instead.
 func (*PipelineVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{64}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *PipelineVersion) GetName() string {
@@ -5805,7 +5992,7 @@ type ReadPipelinesRequest struct {
 
 func (x *ReadPipelinesRequest) Reset() {
 	*x = ReadPipelinesRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5817,7 +6004,7 @@ func (x *ReadPipelinesRequest) String() string {
 func (*ReadPipelinesRequest) ProtoMessage() {}
 
 func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[65]
+	mi := &file_metapb_meta_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5830,7 +6017,7 @@ func (x *ReadPipelinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesRequest.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReadPipelinesRequest) GetName() string {
@@ -5857,7 +6044,7 @@ type ReadPipelinesResponse struct {
 
 func (x *ReadPipelinesResponse) Reset() {
 	*x = ReadPipelinesResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5869,7 +6056,7 @@ func (x *ReadPipelinesResponse) String() string {
 func (*ReadPipelinesResponse) ProtoMessage() {}
 
 func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[66]
+	mi := &file_metapb_meta_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5882,7 +6069,7 @@ func (x *ReadPipelinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadPipelinesResponse.ProtoReflect.Descriptor instead.
 func (*ReadPipelinesResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{66}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReadPipelinesResponse) GetPipeline() *PipelineVersion {
@@ -5922,7 +6109,7 @@ type Saved struct {
 
 func (x *Saved) Reset() {
 	*x = Saved{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5934,7 +6121,7 @@ func (x *Saved) String() string {
 func (*Saved) ProtoMessage() {}
 
 func (x *Saved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5947,7 +6134,7 @@ func (x *Saved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Saved.ProtoReflect.Descriptor instead.
 func (*Saved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *Saved) GetKind() string {
@@ -6024,7 +6211,7 @@ type PutSaved struct {
 
 func (x *PutSaved) Reset() {
 	*x = PutSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6036,7 +6223,7 @@ func (x *PutSaved) String() string {
 func (*PutSaved) ProtoMessage() {}
 
 func (x *PutSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6049,7 +6236,7 @@ func (x *PutSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutSaved.ProtoReflect.Descriptor instead.
 func (*PutSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *PutSaved) GetSaved() *Saved {
@@ -6094,7 +6281,7 @@ type DropSaved struct {
 
 func (x *DropSaved) Reset() {
 	*x = DropSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6106,7 +6293,7 @@ func (x *DropSaved) String() string {
 func (*DropSaved) ProtoMessage() {}
 
 func (x *DropSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6119,7 +6306,7 @@ func (x *DropSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSaved.ProtoReflect.Descriptor instead.
 func (*DropSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DropSaved) GetKind() string {
@@ -6168,7 +6355,7 @@ type TouchSaved struct {
 
 func (x *TouchSaved) Reset() {
 	*x = TouchSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6180,7 +6367,7 @@ func (x *TouchSaved) String() string {
 func (*TouchSaved) ProtoMessage() {}
 
 func (x *TouchSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6193,7 +6380,7 @@ func (x *TouchSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TouchSaved.ProtoReflect.Descriptor instead.
 func (*TouchSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TouchSaved) GetKind() string {
@@ -6221,7 +6408,7 @@ type RestoreSaved struct {
 
 func (x *RestoreSaved) Reset() {
 	*x = RestoreSaved{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6233,7 +6420,7 @@ func (x *RestoreSaved) String() string {
 func (*RestoreSaved) ProtoMessage() {}
 
 func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6246,7 +6433,7 @@ func (x *RestoreSaved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RestoreSaved.ProtoReflect.Descriptor instead.
 func (*RestoreSaved) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RestoreSaved) GetSaved() *Saved {
@@ -6277,7 +6464,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6289,7 +6476,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6302,7 +6489,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -6336,7 +6523,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6348,7 +6535,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6361,7 +6548,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -6401,7 +6588,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6413,7 +6600,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6426,7 +6613,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Node) GetId() string {
@@ -6543,7 +6730,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6555,7 +6742,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6568,7 +6755,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -6659,7 +6846,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6671,7 +6858,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6684,7 +6871,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -6711,7 +6898,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6723,7 +6910,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6736,7 +6923,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -6757,7 +6944,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6769,7 +6956,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6782,7 +6969,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -6802,7 +6989,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6814,7 +7001,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6827,7 +7014,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -6852,7 +7039,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6864,7 +7051,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6877,7 +7064,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -6915,7 +7102,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6927,7 +7114,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6940,7 +7127,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -6986,7 +7173,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6998,7 +7185,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7011,7 +7198,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -7183,7 +7370,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7195,7 +7382,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7208,7 +7395,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -7237,7 +7424,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7249,7 +7436,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7262,7 +7449,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -7289,7 +7476,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7301,7 +7488,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7314,7 +7501,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -7345,7 +7532,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7357,7 +7544,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7370,7 +7557,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -7398,7 +7585,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7410,7 +7597,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7423,7 +7610,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -7445,7 +7632,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7457,7 +7644,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7470,7 +7657,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -7507,7 +7694,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7519,7 +7706,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7532,7 +7719,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -7628,7 +7815,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7640,7 +7827,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7653,7 +7840,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -7949,7 +8136,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7961,7 +8148,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7974,7 +8161,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -8030,7 +8217,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8042,7 +8229,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8055,7 +8242,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -8137,7 +8324,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8149,7 +8336,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8162,7 +8349,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -8203,7 +8390,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8215,7 +8402,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8228,7 +8415,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -8282,7 +8469,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8294,7 +8481,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8307,7 +8494,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *TableProgress) GetName() string {
@@ -8407,7 +8594,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8419,7 +8606,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8432,7 +8619,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -8460,7 +8647,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8472,7 +8659,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8485,7 +8672,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -8507,7 +8694,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8519,7 +8706,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8532,7 +8719,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -8552,7 +8739,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8564,7 +8751,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8577,7 +8764,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -8600,7 +8787,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8612,7 +8799,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8625,7 +8812,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -8654,7 +8841,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8666,7 +8853,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8679,7 +8866,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -8713,7 +8900,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8725,7 +8912,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8738,7 +8925,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -8763,7 +8950,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8775,7 +8962,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8788,7 +8975,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -8848,7 +9035,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8860,7 +9047,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8873,7 +9060,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -9097,7 +9284,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9109,7 +9296,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9122,7 +9309,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -9174,7 +9361,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9186,7 +9373,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9199,7 +9386,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -9235,7 +9422,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9247,7 +9434,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9260,7 +9447,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -9312,7 +9499,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9324,7 +9511,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9337,7 +9524,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -9481,7 +9668,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9493,7 +9680,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9506,7 +9693,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -9541,7 +9728,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9553,7 +9740,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9566,7 +9753,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -9591,7 +9778,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9603,7 +9790,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9616,7 +9803,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 type NodeStatus struct {
@@ -9637,7 +9824,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9649,7 +9836,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9662,7 +9849,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -9728,7 +9915,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9740,7 +9927,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9753,7 +9940,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -9870,7 +10057,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9882,7 +10069,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9895,7 +10082,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -9934,7 +10121,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9946,7 +10133,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9959,7 +10146,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -10000,7 +10187,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10012,7 +10199,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10025,7 +10212,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -10052,7 +10239,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10064,7 +10251,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10077,7 +10264,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -10102,7 +10289,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10114,7 +10301,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10127,7 +10314,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -10198,7 +10385,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10210,7 +10397,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10223,7 +10410,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -10321,7 +10508,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10333,7 +10520,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10346,7 +10533,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -10378,7 +10565,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10390,7 +10577,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10403,7 +10590,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 type ReachRequest struct {
@@ -10416,7 +10603,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10428,7 +10615,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10441,7 +10628,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -10467,7 +10654,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10479,7 +10666,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10492,7 +10679,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -10533,7 +10720,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10545,7 +10732,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10558,7 +10745,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -10576,7 +10763,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10588,7 +10775,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10601,7 +10788,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
 }
 
 type WatchRequest struct {
@@ -10614,7 +10801,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10626,7 +10813,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10639,7 +10826,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -10687,7 +10874,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[127]
+	mi := &file_metapb_meta_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10699,7 +10886,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[127]
+	mi := &file_metapb_meta_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10712,7 +10899,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -10900,13 +11087,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xfe\x12\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xad\x13\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
 	"max_tables\x18\x02 \x01(\rR\tmaxTables\x12\x0e\n" +
 	"\x02id\x18\x03 \x01(\fR\x02id\x120\n" +
-	"\x05audit\x18\x04 \x01(\v2\x1a.cordwood.meta.AuditRecordR\x05audit\x128\n" +
+	"\x05audit\x18\x04 \x01(\v2\x1a.cordwood.meta.AuditRecordR\x05audit\x12-\n" +
+	"\x06issuer\x18\x05 \x01(\v2\x15.cordwood.meta.IssuerR\x06issuer\x128\n" +
 	"\tbootstrap\x18\n" +
 	" \x01(\v2\x18.cordwood.meta.BootstrapH\x00R\tbootstrap\x12B\n" +
 	"\rregister_node\x18\v \x01(\v2\x1b.cordwood.meta.RegisterNodeH\x00R\fregisterNode\x12K\n" +
@@ -11060,7 +11248,24 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06groups\x18\n" +
 	" \x03(\tR\x06groups\x12 \n" +
 	"\vcertificate\x18\v \x01(\tR\vcertificate\x12)\n" +
-	"\x10default_database\x18\f \x01(\tR\x0fdefaultDatabase\"\x82\x01\n" +
+	"\x10default_database\x18\f \x01(\tR\x0fdefaultDatabase\"\x92\x02\n" +
+	"\x06Issuer\x12\x1c\n" +
+	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12)\n" +
+	"\x10password_version\x18\x02 \x01(\x04R\x0fpasswordVersion\x12 \n" +
+	"\vcertificate\x18\x03 \x01(\tR\vcertificate\x12\x14\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\x12\x19\n" +
+	"\btoken_id\x18\x05 \x01(\tR\atokenId\x12#\n" +
+	"\rtoken_version\x18\x06 \x01(\x04R\ftokenVersion\x12\x16\n" +
+	"\x06groups\x18\a \x03(\tR\x06groups\x12/\n" +
+	"\x05needs\x18\b \x03(\v2\x19.cordwood.meta.IssuerNeedR\x05needs\"p\n" +
+	"\n" +
+	"IssuerNeed\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x1a\n" +
+	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"privileges\x18\x04 \x01(\rR\n" +
+	"privileges\"\x82\x01\n" +
 	"\vAccessActor\x12\x1c\n" +
 	"\tprincipal\x18\x01 \x01(\tR\tprincipal\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1d\n" +
@@ -11816,7 +12021,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 134)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 136)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -11846,309 +12051,313 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*AuditHead)(nil),                // 25: cordwood.meta.AuditHead
 	(*AccessGrant)(nil),              // 26: cordwood.meta.AccessGrant
 	(*AccessPrincipal)(nil),          // 27: cordwood.meta.AccessPrincipal
-	(*AccessActor)(nil),              // 28: cordwood.meta.AccessActor
-	(*ChangeAccess)(nil),             // 29: cordwood.meta.ChangeAccess
-	(*AccessCondition)(nil),          // 30: cordwood.meta.AccessCondition
-	(*AccessChange)(nil),             // 31: cordwood.meta.AccessChange
-	(*ResetAdmin)(nil),               // 32: cordwood.meta.ResetAdmin
-	(*CreatePrincipal)(nil),          // 33: cordwood.meta.CreatePrincipal
-	(*AlterUser)(nil),                // 34: cordwood.meta.AlterUser
-	(*AlterRole)(nil),                // 35: cordwood.meta.AlterRole
-	(*DropPrincipal)(nil),            // 36: cordwood.meta.DropPrincipal
-	(*ChangeGrant)(nil),              // 37: cordwood.meta.ChangeGrant
-	(*ChangeRole)(nil),               // 38: cordwood.meta.ChangeRole
-	(*AccessToken)(nil),              // 39: cordwood.meta.AccessToken
-	(*CreateToken)(nil),              // 40: cordwood.meta.CreateToken
-	(*AlterToken)(nil),               // 41: cordwood.meta.AlterToken
-	(*DropToken)(nil),                // 42: cordwood.meta.DropToken
-	(*TouchTokens)(nil),              // 43: cordwood.meta.TouchTokens
-	(*TokenUse)(nil),                 // 44: cordwood.meta.TokenUse
-	(*Bootstrap)(nil),                // 45: cordwood.meta.Bootstrap
-	(*RegisterNode)(nil),             // 46: cordwood.meta.RegisterNode
-	(*FolderMark)(nil),               // 47: cordwood.meta.FolderMark
-	(*RegisterSession)(nil),          // 48: cordwood.meta.RegisterSession
-	(*CreateDatabase)(nil),           // 49: cordwood.meta.CreateDatabase
-	(*DropDatabase)(nil),             // 50: cordwood.meta.DropDatabase
-	(*AlterDatabase)(nil),            // 51: cordwood.meta.AlterDatabase
-	(*EnsureSchema)(nil),             // 52: cordwood.meta.EnsureSchema
-	(*ProposalPart)(nil),             // 53: cordwood.meta.ProposalPart
-	(*TableDemand)(nil),              // 54: cordwood.meta.TableDemand
-	(*Conflict)(nil),                 // 55: cordwood.meta.Conflict
-	(*CreateTable)(nil),              // 56: cordwood.meta.CreateTable
-	(*AlterTable)(nil),               // 57: cordwood.meta.AlterTable
-	(*RenameColumn)(nil),             // 58: cordwood.meta.RenameColumn
-	(*ModifyColumn)(nil),             // 59: cordwood.meta.ModifyColumn
-	(*ModifyIndex)(nil),              // 60: cordwood.meta.ModifyIndex
-	(*SetOptions)(nil),               // 61: cordwood.meta.SetOptions
-	(*UnsetOptions)(nil),             // 62: cordwood.meta.UnsetOptions
-	(*DropTable)(nil),                // 63: cordwood.meta.DropTable
-	(*TruncateTable)(nil),            // 64: cordwood.meta.TruncateTable
-	(*ReplaceTables)(nil),            // 65: cordwood.meta.ReplaceTables
-	(*TableReplacement)(nil),         // 66: cordwood.meta.TableReplacement
-	(*PutPipeline)(nil),              // 67: cordwood.meta.PutPipeline
-	(*DeletePipeline)(nil),           // 68: cordwood.meta.DeletePipeline
-	(*RestorePipeline)(nil),          // 69: cordwood.meta.RestorePipeline
-	(*PipelineVersion)(nil),          // 70: cordwood.meta.PipelineVersion
-	(*ReadPipelinesRequest)(nil),     // 71: cordwood.meta.ReadPipelinesRequest
-	(*ReadPipelinesResponse)(nil),    // 72: cordwood.meta.ReadPipelinesResponse
-	(*Saved)(nil),                    // 73: cordwood.meta.Saved
-	(*PutSaved)(nil),                 // 74: cordwood.meta.PutSaved
-	(*DropSaved)(nil),                // 75: cordwood.meta.DropSaved
-	(*TouchSaved)(nil),               // 76: cordwood.meta.TouchSaved
-	(*RestoreSaved)(nil),             // 77: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 78: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 79: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 80: cordwood.meta.Node
-	(*Shard)(nil),                    // 81: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 82: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 83: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 84: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 85: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 86: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 87: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 88: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 89: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 90: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 91: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 92: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 93: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 94: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 95: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 96: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 97: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 98: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 99: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 100: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 101: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 102: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 103: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 104: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 105: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 106: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 107: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 108: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 109: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 110: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 111: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 112: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 113: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 114: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 115: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 116: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 117: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 118: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 119: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 120: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 121: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 122: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 123: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 124: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 125: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 126: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 127: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 128: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 129: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 130: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 131: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 132: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 133: cordwood.meta.WatchResponse
-	nil,                              // 134: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 135: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 136: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 137: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 138: cordwood.meta.Operation.NotesEntry
-	nil,                              // 139: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 140: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 141: cordwood.schema.Column
-	(schemapb.Type)(0),               // 142: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 143: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 144: cordwood.schema.Database
+	(*Issuer)(nil),                   // 28: cordwood.meta.Issuer
+	(*IssuerNeed)(nil),               // 29: cordwood.meta.IssuerNeed
+	(*AccessActor)(nil),              // 30: cordwood.meta.AccessActor
+	(*ChangeAccess)(nil),             // 31: cordwood.meta.ChangeAccess
+	(*AccessCondition)(nil),          // 32: cordwood.meta.AccessCondition
+	(*AccessChange)(nil),             // 33: cordwood.meta.AccessChange
+	(*ResetAdmin)(nil),               // 34: cordwood.meta.ResetAdmin
+	(*CreatePrincipal)(nil),          // 35: cordwood.meta.CreatePrincipal
+	(*AlterUser)(nil),                // 36: cordwood.meta.AlterUser
+	(*AlterRole)(nil),                // 37: cordwood.meta.AlterRole
+	(*DropPrincipal)(nil),            // 38: cordwood.meta.DropPrincipal
+	(*ChangeGrant)(nil),              // 39: cordwood.meta.ChangeGrant
+	(*ChangeRole)(nil),               // 40: cordwood.meta.ChangeRole
+	(*AccessToken)(nil),              // 41: cordwood.meta.AccessToken
+	(*CreateToken)(nil),              // 42: cordwood.meta.CreateToken
+	(*AlterToken)(nil),               // 43: cordwood.meta.AlterToken
+	(*DropToken)(nil),                // 44: cordwood.meta.DropToken
+	(*TouchTokens)(nil),              // 45: cordwood.meta.TouchTokens
+	(*TokenUse)(nil),                 // 46: cordwood.meta.TokenUse
+	(*Bootstrap)(nil),                // 47: cordwood.meta.Bootstrap
+	(*RegisterNode)(nil),             // 48: cordwood.meta.RegisterNode
+	(*FolderMark)(nil),               // 49: cordwood.meta.FolderMark
+	(*RegisterSession)(nil),          // 50: cordwood.meta.RegisterSession
+	(*CreateDatabase)(nil),           // 51: cordwood.meta.CreateDatabase
+	(*DropDatabase)(nil),             // 52: cordwood.meta.DropDatabase
+	(*AlterDatabase)(nil),            // 53: cordwood.meta.AlterDatabase
+	(*EnsureSchema)(nil),             // 54: cordwood.meta.EnsureSchema
+	(*ProposalPart)(nil),             // 55: cordwood.meta.ProposalPart
+	(*TableDemand)(nil),              // 56: cordwood.meta.TableDemand
+	(*Conflict)(nil),                 // 57: cordwood.meta.Conflict
+	(*CreateTable)(nil),              // 58: cordwood.meta.CreateTable
+	(*AlterTable)(nil),               // 59: cordwood.meta.AlterTable
+	(*RenameColumn)(nil),             // 60: cordwood.meta.RenameColumn
+	(*ModifyColumn)(nil),             // 61: cordwood.meta.ModifyColumn
+	(*ModifyIndex)(nil),              // 62: cordwood.meta.ModifyIndex
+	(*SetOptions)(nil),               // 63: cordwood.meta.SetOptions
+	(*UnsetOptions)(nil),             // 64: cordwood.meta.UnsetOptions
+	(*DropTable)(nil),                // 65: cordwood.meta.DropTable
+	(*TruncateTable)(nil),            // 66: cordwood.meta.TruncateTable
+	(*ReplaceTables)(nil),            // 67: cordwood.meta.ReplaceTables
+	(*TableReplacement)(nil),         // 68: cordwood.meta.TableReplacement
+	(*PutPipeline)(nil),              // 69: cordwood.meta.PutPipeline
+	(*DeletePipeline)(nil),           // 70: cordwood.meta.DeletePipeline
+	(*RestorePipeline)(nil),          // 71: cordwood.meta.RestorePipeline
+	(*PipelineVersion)(nil),          // 72: cordwood.meta.PipelineVersion
+	(*ReadPipelinesRequest)(nil),     // 73: cordwood.meta.ReadPipelinesRequest
+	(*ReadPipelinesResponse)(nil),    // 74: cordwood.meta.ReadPipelinesResponse
+	(*Saved)(nil),                    // 75: cordwood.meta.Saved
+	(*PutSaved)(nil),                 // 76: cordwood.meta.PutSaved
+	(*DropSaved)(nil),                // 77: cordwood.meta.DropSaved
+	(*TouchSaved)(nil),               // 78: cordwood.meta.TouchSaved
+	(*RestoreSaved)(nil),             // 79: cordwood.meta.RestoreSaved
+	(*ReadSavedRequest)(nil),         // 80: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 81: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 82: cordwood.meta.Node
+	(*Shard)(nil),                    // 83: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 84: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 85: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 86: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 87: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 88: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 89: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 90: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 91: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 92: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 93: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 94: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 95: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 96: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 97: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 98: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 99: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 100: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 101: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 102: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 103: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 104: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 105: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 106: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 107: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 108: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 109: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 110: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 111: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 112: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 113: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 114: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 115: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 116: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 117: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 118: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 119: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 120: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 121: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 122: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 123: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 124: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 125: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 126: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 127: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 128: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 129: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 130: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 131: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 132: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 133: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 134: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 135: cordwood.meta.WatchResponse
+	nil,                              // 136: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 137: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 138: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 139: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 140: cordwood.meta.Operation.NotesEntry
+	nil,                              // 141: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 142: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 143: cordwood.schema.Column
+	(schemapb.Type)(0),               // 144: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 145: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 146: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
 	13,  // 1: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
 	14,  // 2: cordwood.meta.ProposeResponse.result:type_name -> cordwood.meta.Result
 	22,  // 3: cordwood.meta.Command.audit:type_name -> cordwood.meta.AuditRecord
-	45,  // 4: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
-	46,  // 5: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
-	48,  // 6: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	82,  // 7: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	83,  // 8: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	84,  // 9: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	85,  // 10: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
-	49,  // 11: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
-	50,  // 12: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
-	51,  // 13: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
-	52,  // 14: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
-	56,  // 15: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
-	57,  // 16: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
-	63,  // 17: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
-	64,  // 18: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
-	65,  // 19: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
-	67,  // 20: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
-	68,  // 21: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
-	69,  // 22: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
-	74,  // 23: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
-	75,  // 24: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
-	76,  // 25: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
-	77,  // 26: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	87,  // 27: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	88,  // 28: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	95,  // 29: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	90,  // 30: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	92,  // 31: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	89,  // 32: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	104, // 33: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	105, // 34: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
-	29,  // 35: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
-	43,  // 36: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
-	24,  // 37: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
-	55,  // 38: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	140, // 39: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	70,  // 40: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	81,  // 41: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	96,  // 42: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	73,  // 43: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	15,  // 44: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
-	17,  // 45: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
-	19,  // 46: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
-	20,  // 47: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 48: cordwood.meta.ShareQuotasResponse.query_cpu:type_name -> cordwood.meta.DatabaseCPU
-	22,  // 49: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
-	26,  // 50: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
-	28,  // 51: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	31,  // 52: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	30,  // 53: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
-	33,  // 54: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	34,  // 55: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	36,  // 56: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	37,  // 57: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	37,  // 58: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	38,  // 59: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	38,  // 60: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	40,  // 61: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	41,  // 62: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	42,  // 63: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
-	32,  // 64: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
-	35,  // 65: cordwood.meta.AccessChange.alter_role:type_name -> cordwood.meta.AlterRole
-	27,  // 66: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	26,  // 67: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	26,  // 68: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	39,  // 69: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	44,  // 70: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	80,  // 71: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	47,  // 72: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	134, // 73: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	135, // 74: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	54,  // 75: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	53,  // 76: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	141, // 77: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	136, // 78: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	141, // 79: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	141, // 80: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	140, // 81: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	141, // 82: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	61,  // 83: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	62,  // 84: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	58,  // 85: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	59,  // 86: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	60,  // 87: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	142, // 88: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 89: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	143, // 90: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	137, // 91: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	66,  // 92: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	70,  // 93: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	70,  // 94: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	73,  // 95: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	73,  // 96: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	73,  // 97: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 98: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	47,  // 99: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 100: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	86,  // 101: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	94,  // 102: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	93,  // 103: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	91,  // 104: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 105: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 106: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	138, // 107: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	97,  // 108: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	98,  // 109: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	99,  // 110: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	101, // 111: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	102, // 112: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	103, // 113: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	100, // 114: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	139, // 115: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	96,  // 116: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	113, // 117: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	112, // 118: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	111, // 119: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	110, // 120: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	115, // 121: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 122: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 123: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 124: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
-	80,  // 125: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	114, // 126: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	86,  // 127: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	121, // 128: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	118, // 129: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	81,  // 130: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	96,  // 131: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	120, // 132: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	81,  // 133: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 134: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	80,  // 135: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	144, // 136: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	140, // 137: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	80,  // 138: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	81,  // 139: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	70,  // 140: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	70,  // 141: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	96,  // 142: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	86,  // 143: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	81,  // 144: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	27,  // 145: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	39,  // 146: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 147: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	132, // 148: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	71,  // 149: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	78,  // 150: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	106, // 151: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	108, // 152: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	114, // 153: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 154: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	117, // 155: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	122, // 156: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	124, // 157: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	126, // 158: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	128, // 159: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	130, // 160: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 161: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 162: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 163: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	133, // 164: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	72,  // 165: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	79,  // 166: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	107, // 167: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	109, // 168: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	116, // 169: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 170: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	119, // 171: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	123, // 172: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	125, // 173: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	127, // 174: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	129, // 175: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	131, // 176: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 177: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 178: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	163, // [163:179] is the sub-list for method output_type
-	147, // [147:163] is the sub-list for method input_type
-	147, // [147:147] is the sub-list for extension type_name
-	147, // [147:147] is the sub-list for extension extendee
-	0,   // [0:147] is the sub-list for field type_name
+	28,  // 4: cordwood.meta.Command.issuer:type_name -> cordwood.meta.Issuer
+	47,  // 5: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
+	48,  // 6: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
+	50,  // 7: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
+	84,  // 8: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	85,  // 9: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	86,  // 10: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	87,  // 11: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	51,  // 12: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
+	52,  // 13: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
+	53,  // 14: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
+	54,  // 15: cordwood.meta.Command.ensure_schema:type_name -> cordwood.meta.EnsureSchema
+	58,  // 16: cordwood.meta.Command.create_table:type_name -> cordwood.meta.CreateTable
+	59,  // 17: cordwood.meta.Command.alter_table:type_name -> cordwood.meta.AlterTable
+	65,  // 18: cordwood.meta.Command.drop_table:type_name -> cordwood.meta.DropTable
+	66,  // 19: cordwood.meta.Command.truncate_table:type_name -> cordwood.meta.TruncateTable
+	67,  // 20: cordwood.meta.Command.replace_tables:type_name -> cordwood.meta.ReplaceTables
+	69,  // 21: cordwood.meta.Command.put_pipeline:type_name -> cordwood.meta.PutPipeline
+	70,  // 22: cordwood.meta.Command.delete_pipeline:type_name -> cordwood.meta.DeletePipeline
+	71,  // 23: cordwood.meta.Command.restore_pipeline:type_name -> cordwood.meta.RestorePipeline
+	76,  // 24: cordwood.meta.Command.put_saved:type_name -> cordwood.meta.PutSaved
+	77,  // 25: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
+	78,  // 26: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
+	79,  // 27: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
+	89,  // 28: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	90,  // 29: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	97,  // 30: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	92,  // 31: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	94,  // 32: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	91,  // 33: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	106, // 34: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	107, // 35: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	31,  // 36: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
+	45,  // 37: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
+	24,  // 38: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
+	57,  // 39: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	142, // 40: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	72,  // 41: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	83,  // 42: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	98,  // 43: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	75,  // 44: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	15,  // 45: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
+	17,  // 46: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
+	19,  // 47: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
+	20,  // 48: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 49: cordwood.meta.ShareQuotasResponse.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	22,  // 50: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
+	26,  // 51: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	29,  // 52: cordwood.meta.Issuer.needs:type_name -> cordwood.meta.IssuerNeed
+	30,  // 53: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	33,  // 54: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	32,  // 55: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
+	35,  // 56: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	36,  // 57: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	38,  // 58: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	39,  // 59: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	39,  // 60: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	40,  // 61: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	40,  // 62: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	42,  // 63: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	43,  // 64: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	44,  // 65: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	34,  // 66: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
+	37,  // 67: cordwood.meta.AccessChange.alter_role:type_name -> cordwood.meta.AlterRole
+	27,  // 68: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	26,  // 69: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	26,  // 70: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	41,  // 71: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	46,  // 72: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	82,  // 73: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	49,  // 74: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	136, // 75: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	137, // 76: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	56,  // 77: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	55,  // 78: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	143, // 79: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	138, // 80: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	143, // 81: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	143, // 82: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	142, // 83: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	143, // 84: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	63,  // 85: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	64,  // 86: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	60,  // 87: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	61,  // 88: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	62,  // 89: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	144, // 90: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 91: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	145, // 92: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	139, // 93: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	68,  // 94: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	72,  // 95: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	72,  // 96: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	75,  // 97: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	75,  // 98: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	75,  // 99: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 100: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	49,  // 101: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 102: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	88,  // 103: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	96,  // 104: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	95,  // 105: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	93,  // 106: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 107: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 108: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	140, // 109: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	99,  // 110: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	100, // 111: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	101, // 112: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	103, // 113: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	104, // 114: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	105, // 115: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	102, // 116: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	141, // 117: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	98,  // 118: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	115, // 119: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	114, // 120: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	113, // 121: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	112, // 122: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	117, // 123: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 124: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 125: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 126: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	82,  // 127: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	116, // 128: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	88,  // 129: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	123, // 130: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	120, // 131: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	83,  // 132: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	98,  // 133: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	122, // 134: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	83,  // 135: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 136: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	82,  // 137: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	146, // 138: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	142, // 139: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	82,  // 140: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	83,  // 141: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	72,  // 142: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	72,  // 143: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	98,  // 144: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	88,  // 145: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	83,  // 146: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	27,  // 147: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	41,  // 148: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 149: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	134, // 150: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	73,  // 151: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	80,  // 152: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	108, // 153: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	110, // 154: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	116, // 155: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 156: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	119, // 157: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	124, // 158: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	126, // 159: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	128, // 160: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	130, // 161: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	132, // 162: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 163: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 164: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 165: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	135, // 166: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	74,  // 167: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	81,  // 168: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	109, // 169: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	111, // 170: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	118, // 171: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 172: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	121, // 173: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	125, // 174: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	127, // 175: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	129, // 176: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	131, // 177: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	133, // 178: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 179: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 180: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	165, // [165:181] is the sub-list for method output_type
+	149, // [149:165] is the sub-list for method input_type
+	149, // [149:149] is the sub-list for extension type_name
+	149, // [149:149] is the sub-list for extension extendee
+	0,   // [0:149] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -12192,7 +12401,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_TouchTokens)(nil),
 		(*Command_MarkAudit)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[25].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[27].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
 		(*AccessChange_Alter)(nil),
 		(*AccessChange_Drop)(nil),
@@ -12206,9 +12415,9 @@ func file_metapb_meta_proto_init() {
 		(*AccessChange_ResetAdmin)(nil),
 		(*AccessChange_AlterRole)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[28].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[35].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[51].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[30].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[37].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[53].OneofWrappers = []any{
 		(*AlterTable_AddColumn)(nil),
 		(*AlterTable_DropColumn)(nil),
 		(*AlterTable_SetOptions)(nil),
@@ -12219,9 +12428,9 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_ModifyIndex)(nil),
 		(*AlterTable_RestoreComplete)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[61].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[72].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[82].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[63].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[74].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[84].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -12231,7 +12440,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[90].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[92].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -12246,7 +12455,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   134,
+			NumMessages:   136,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

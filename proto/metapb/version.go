@@ -33,6 +33,8 @@ package metapb
 //	19 groups of roles, names in certificates, and users that an OIDC provider authenticates
 //	20 several statements in one part of a query; databases of users for requests that name
 //	   none; users who are dropped leave nothing to users of the same name
+//	21 the table option max_size; the user of a command, whose rights the metadata group checks again when it applies
+//	   the command
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -117,4 +119,6 @@ const (
 	ProtocolForget = 20
 	// ProtocolMaxSize is the version that added the table option max_size, and calls that make rows expire by size.
 	ProtocolMaxSize = 21
+	// ProtocolIssuer is the version that added to commands the principal on whose behalf they are proposed.
+	ProtocolIssuer = 21
 )

@@ -96,3 +96,11 @@ func VersionOfToken(t *metapb.AccessToken) []byte {
 	d.grants(t.Grants)
 	return d.Sum(nil)[:versionLen]
 }
+
+// SecretVersion distinguishes the secrets of a token by their hashes.
+func SecretVersion(hash []byte) uint64 {
+	if len(hash) < 8 {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(hash)
+}

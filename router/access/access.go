@@ -166,8 +166,8 @@ type Sender struct {
 	// authentication is off.
 	Proof string
 	// Token is the id of the token that the sender has, or "". User is then the user whose rights the token has, or
-	// the name of the token (token.Name) if it has a scope.
-	Token string
+	// the name of the token (token.Name) if it has a scope. TokenName is the name that its creator gave it.
+	Token, TokenName string
 	// TokenFrom is the address from which the token came.
 	TokenFrom netip.Addr
 	// IngestOnly allows only ingestion and INSERT, whatever Grants contain.
@@ -180,10 +180,13 @@ type Sender struct {
 	Fixed Fixed
 	// Database is the database of requests that name none, if the user has one besides public.
 	Database string
-	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users compares
-	// it.
+	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users, and the
+	// metadata group (Issuer), compare it.
 	Version uint64
 }
+
+// StoredVersion is set in the versions of users of the metadata, so that they differ from those of listed users.
+const StoredVersion = 1 << 63
 
 // Person is what an OIDC provider says about a sender. It does not change.
 type Person struct {
@@ -245,29 +248,32 @@ func granted(x *rights.Index, n *Need) bool {
 	switch n.Privilege {
 	case SignedIn, Query, PipelineTry:
 		return true
-	case Undeclared, Nobody:
-		return false
+	}
+	inGrants, ok := n.inGrants()
+	return ok && x.Allows(inGrants)
+}
+
+// inGrants returns the privilege that n needs in grants; ok is false if no grant gives it.
+func (n *Need) inGrants() (out rights.Need, ok bool) {
+	if int(n.Privilege) >= len(bits) || bits[n.Privilege] == 0 {
+		return out, false
 	}
 	bit, o := bits[n.Privilege], &n.Object
+	out = rights.Need{Kind: rights.Tables, Database: o.Database, Name: o.Name, Privileges: bit}
 	switch {
 	case bit&rights.OfCluster != 0:
-		return x.OnCluster()&bit != 0
+		out = rights.Need{Kind: rights.Cluster, Privileges: bit}
 	case bit&rights.OfPipelines != 0:
-		if o.Name == "" {
-			return x.OnAnyPipeline()&bit != 0
-		}
-		return x.OnPipeline(o.Name)&bit != 0
+		out = rights.Need{Kind: rights.Pipelines, Name: o.Name, Privileges: bit}
 	case o.Kind == Database && n.Privilege == Create:
-		return x.OnAllTables()&bit != 0
+		out.Database, out.Name = "*", "*"
 	case o.Kind == Database:
-		return x.OnDatabase(o.Database)&bit != 0
-	case o.Name == "":
-		return x.OnAnyTable()&bit != 0
-	case schema.ReservedDatabase(o.Database):
+		out.Name = "*"
+	case o.Name != "" && schema.ReservedDatabase(o.Database):
 		// Grants know the server's own tables by their names in lower case.
-		return x.OnTable(strings.ToLower(o.Database), strings.ToLower(o.Name))&bit != 0
+		out.Database, out.Name = strings.ToLower(o.Database), strings.ToLower(o.Name)
 	}
-	return x.OnTable(o.Database, o.Name)&bit != 0
+	return out, true
 }
 
 // Sees reports whether a table may exist for the sender: whether they have any privilege on it. For others, it

@@ -73,20 +73,29 @@ func New(log *slog.Logger, sink Sink) *Log {
 	return &Log{log: log, sink: sink, now: time.Now, repeated: newRepeated()}
 }
 
-// Begin returns a context for making a change. The commands that are proposed with it carry the record of the change;
-// describe returns the change as it is then. The caller calls Record with this context when the change has been made
-// or has failed.
+// Begin returns a context for making a change. The commands that are proposed with it carry the record of the change,
+// and the user who makes it, whose rights the metadata group checks again; describe returns the change as it is then.
+// The caller calls Record with this context when the change has been made or has failed.
 func (l *Log) Begin(ctx context.Context, describe func() Change) context.Context {
-	if l.sink == nil {
-		return ctx
+	a := &metaclient.Audited{Issuer: func() *metapb.Issuer { return describe().issuer() }}
+	if l.sink != nil {
+		a.Record = func() *metapb.AuditRecord { return describe().record() }
 	}
-	return metaclient.WithAudited(ctx, &metaclient.Audited{Record: func() *metapb.AuditRecord {
-		return describe().record()
-	}})
+	return metaclient.WithAudited(ctx, a)
 }
 
-// RecordOf returns the record of a change whose commands come from another program.
+// RecordOf returns the record of a change whose commands come from another program, and IssuerOf who makes it.
 func RecordOf(c Change) *metapb.AuditRecord { return c.record() }
+
+// IssuerOf returns who makes a change, for the metadata group.
+func IssuerOf(c Change) *metapb.Issuer { return c.issuer() }
+
+func (c Change) issuer() *metapb.Issuer {
+	if c.By == nil {
+		return nil
+	}
+	return c.By.Issuer(c.Need)
+}
 
 // Record records c.
 func (l *Log) Record(ctx context.Context, c Change) {

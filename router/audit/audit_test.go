@@ -10,7 +10,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"cordwood/meta/metaclient"
 	"cordwood/proto/errs"
+	"cordwood/proto/rights"
 	"cordwood/router/access"
 )
 
@@ -97,5 +99,20 @@ func TestSecretsAreCutOut(t *testing.T) {
 		if got := record(t, Change{By: ann, Statement: in})["statement"]; got != want {
 			t.Errorf("%s: %s", strings.TrimSpace(in), strings.TrimSpace(got.(string)))
 		}
+	}
+}
+
+// TestBeginNamesIssuer checks that the commands of a change say who makes it and what it needs, also if records are
+// not stored.
+func TestBeginNamesIssuer(t *testing.T) {
+	by := &access.Caller{Sender: access.Sender{User: "ann", Grants: rights.NewIndex(nil, nil)}}
+	ctx := New(nil, nil).Begin(t.Context(), func() Change {
+		return Change{By: by, Need: access.Need{
+			Privilege: access.Drop, Object: access.Object{Kind: access.Table, Database: "d", Name: "t"},
+		}}
+	})
+	got := metaclient.AuditedOf(ctx).Issuer()
+	if got.GetPrincipal() != "ann" || len(got.GetNeeds()) != 1 || got.Needs[0].Name != "t" {
+		t.Error(got)
 	}
 }

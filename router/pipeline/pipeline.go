@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"cordwood/proto/column"
+	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/router/vrl/value"
 )
@@ -224,4 +225,4 @@ type Aside struct {
 }
 
 // IdentityName is the name of the built-in pipeline.
-const IdentityName = "svc_identity"
+const IdentityName = rights.IdentityPipeline

@@ -26,20 +26,30 @@ func (s *Service) alterTable(ctx context.Context, st *statement.AlterTable, req 
 	if err != nil {
 		return res, err
 	}
+	if st.RenameTo != "" {
+		cmd.Issuer = access.From(ctx).Issuer(renameNeeds(st, req.Database)...)
+	}
 	return res, s.propose(ctx, cmd)
+}
+
+// renameNeeds returns what ALTER TABLE … RENAME TO needs besides ALTER.
+func renameNeeds(st *statement.AlterTable, database string) []access.Need {
+	from := objectOf(st, database)
+	from.Kind = access.Table
+	to := from
+	to.Name = st.RenameTo
+	return []access.Need{
+		{Privilege: access.Drop, Action: "rename table", Object: from},
+		{Privilege: access.Create, Action: "rename a table to", Object: to},
+	}
 }
 
 // permitRename returns an error if the caller may not give a table another name. That needs DROP on the old name and
 // CREATE on the new one, and the caller must not gain a privilege on the rows.
 func permitRename(caller *access.Caller, st *statement.AlterTable, database string) error {
-	from := objectOf(st, database)
-	from.Kind = access.Table
-	to := from
-	to.Name = st.RenameTo
-	for _, need := range []access.Need{
-		{Privilege: access.Drop, Action: "rename table", Object: from},
-		{Privilege: access.Create, Action: "rename a table to", Object: to},
-	} {
+	needs := renameNeeds(st, database)
+	from, to := needs[0].Object, needs[1].Object
+	for _, need := range needs {
 		if err := caller.Require(need); err != nil {
 			return err
 		}

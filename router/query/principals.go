@@ -25,6 +25,8 @@ type manager struct {
 	s      *Service
 	caller *access.Caller
 	all    map[string]*metapb.AccessPrincipal
+	// may is what the caller may do. The metadata group asks the same rules again.
+	may *rights.Authority
 }
 
 // manage returns a manager for the caller in ctx.
@@ -37,27 +39,21 @@ func (s *Service) manage(ctx context.Context) (*manager, error) {
 	for _, p := range s.cfg.Accounts.Principals() {
 		m.all[p.Name] = p
 	}
+	m.may = &rights.Authority{
+		User: m.caller.User, Index: m.caller.Grants, Token: m.caller.Token != "", IngestOnly: m.caller.IngestOnly,
+		Find: m.find,
+	}
+	switch {
+	case m.may.Index != nil:
+	case m.caller.Right == access.ReadWrite:
+		m.may.Index = rights.NewIndex(nil, []string{rights.AdminRole})
+	default: // other rights of the list of users permit no change
+		m.may.Index = rights.NewIndex(nil, nil)
+	}
 	return m, nil
 }
 
 func (m *manager) find(name string) *metapb.AccessPrincipal { return m.all[name] }
-
-// admin reports whether the caller may do everything.
-func (m *manager) admin() bool {
-	if g := m.caller.Grants; g != nil {
-		return g.Admin()
-	}
-	return m.caller.Right == access.ReadWrite
-}
-
-// mayGrant returns an error if the caller may not grant privileges on a target.
-func (m *manager) mayGrant(privileges rights.Set, t rights.Target) error {
-	if m.admin() || m.caller.Grants != nil && m.caller.Grants.MayGrant(privileges, t) {
-		return nil
-	}
-	return errs.New(errs.PermissionDenied, "%s may not grant or revoke %s on %s: that needs the same privileges WITH "+
-		"GRANT OPTION, or the privilege ACCESS", m.caller.User, privileges, t)
-}
 
 // mayChange returns an error if the caller may not change a user or role, because it has more privileges than the
 // caller may grant, or because it comes from the list of users of this router.
@@ -66,24 +62,7 @@ func (m *manager) mayChange(name string) error {
 		return errs.New(errs.InvalidArguments, "%s comes from the list of users of this router (--user-file or "+
 			"--user-provider): change it there", name)
 	}
-	p := m.all[name]
-	if p == nil || m.admin() {
-		return nil
-	}
-	return m.mayGive(name, rights.IndexOf(p, m.find))
-}
-
-// mayGive returns an error if the caller may not grant everything in an index.
-func (m *manager) mayGive(name string, x *rights.Index) error {
-	if x.Admin() && !m.admin() {
-		return errs.New(errs.PermissionDenied, "%s may do everything, so only an administrator can change or grant it", name)
-	}
-	for _, g := range x.Grants() {
-		if err := m.mayGrant(g.Privileges, g.Target); err != nil {
-			return errs.Wrap(errs.PermissionDenied, err, "%s has %s on %s", name, g.Privileges, g.Target)
-		}
-	}
-	return nil
+	return m.may.MayChange(name)
 }
 
 // propose sends changes as one command.
@@ -297,16 +276,6 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 		if err := t.Check(privileges); err != nil {
 			return Result{}, err
 		}
-		if err := m.mayGrant(privileges, t); err != nil {
-			return Result{}, err
-		}
-		if !m.admin() && !m.caller.Grants.MayDelegate(privileges, t) {
-			for _, name := range st.Names { // with ACCESS alone, only users and roles without reserved privileges
-				if err := m.mayChange(name); err != nil {
-					return Result{}, err
-				}
-			}
-		}
 		g := &metapb.AccessGrant{
 			Kind: uint32(t.Kind), Database: t.Database, Name: t.Name, Privileges: uint32(privileges),
 		}
@@ -316,11 +285,14 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 		c := &metapb.ChangeGrant{
 			Principals: st.Names, Grant: g, OptionOnly: st.Revoke && st.Option, Cascade: st.Cascade,
 		}
+		change := &metapb.AccessChange{Change: &metapb.AccessChange_Grant{Grant: c}}
 		if st.Revoke {
-			changes = append(changes, &metapb.AccessChange{Change: &metapb.AccessChange_Revoke{Revoke: c}})
-		} else {
-			changes = append(changes, &metapb.AccessChange{Change: &metapb.AccessChange_Grant{Grant: c}})
+			change.Change = &metapb.AccessChange_Revoke{Revoke: c}
 		}
+		if err := m.may.Check(change); err != nil {
+			return Result{}, err
+		}
+		changes = append(changes, change)
 	}
 	return m.propose(ctx, req, changes...)
 }
@@ -357,19 +329,13 @@ func (s *Service) grantRole(ctx context.Context, st *statement.GrantRole, req *R
 			return Result{}, err
 		}
 	}
-	for _, role := range st.Roles {
-		x := rights.NewIndex(nil, []string{role})
-		if p := m.all[role]; p != nil {
-			x = rights.IndexOf(p, m.find)
-		}
-		if err := m.mayGive(role, x); err != nil {
-			return Result{}, err
-		}
-	}
 	c := &metapb.ChangeRole{Roles: st.Roles, Principals: st.Names}
 	change := &metapb.AccessChange{Change: &metapb.AccessChange_GrantRole{GrantRole: c}}
 	if st.Revoke {
 		change.Change = &metapb.AccessChange_RevokeRole{RevokeRole: c}
+	}
+	if err := m.may.Check(change); err != nil {
+		return Result{}, err
 	}
 	return m.propose(ctx, req, change)
 }

@@ -13,7 +13,6 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/access/token"
-	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
 )
 
@@ -39,11 +38,7 @@ func (s *Service) manageTokens(ctx context.Context) (*manager, error) {
 	return m, err
 }
 
-// keeper reports whether the caller has the privilege ACCESS.
-func (m *manager) keeper() bool { return m.caller.May(access.Need{Privilege: access.ManageAccess}) }
-
-// mayTake returns an error if the caller may not have a token with the rights of a user. A token is no proof that the
-// user wants another one.
+// mayTake returns an error if the caller may not have a token with the rights of a user.
 func (m *manager) mayTake(user string) error {
 	if user != m.caller.User || m.caller.Token != "" {
 		if err := m.caller.Require(access.Need{
@@ -51,27 +46,11 @@ func (m *manager) mayTake(user string) error {
 		}); err != nil {
 			return err
 		}
-	} else if !m.s.cfg.Accounts.Listed(user) {
-		return nil
 	}
-	return m.mayChange(user)
-}
-
-// mayScope returns an error if the caller may not give a token the rights. To use pipelines, the caller's own right is
-// enough.
-func (m *manager) mayScope(grants []*metapb.AccessGrant) error {
-	for _, one := range grants {
-		g := rights.FromProto(one)
-		if g.Kind == rights.Pipelines && g.Privileges == rights.Use &&
-			(g.Name == pipeline.IdentityName || m.caller.Grants != nil && m.caller.Grants.Holds(rights.Use, g.Target)) &&
-			m.caller.Token == "" {
-			continue
-		}
-		if err := m.mayGrant(g.Privileges, g.Target); err != nil {
-			return err
-		}
+	if m.s.cfg.Accounts.Listed(user) {
+		return m.mayChange(user)
 	}
-	return nil
+	return m.may.MayTake(user)
 }
 
 // scopeOf sets the rights of a token.
@@ -203,7 +182,7 @@ func createToken(ctx context.Context, s *Service, st statement.Statement, req *R
 	if t.User != "" {
 		err = m.mayTake(t.User)
 	} else if err = m.scopeOf(ctx, create, req.Database, t); err == nil {
-		err = m.mayScope(t.Grants)
+		err = m.may.MayScope(t.Grants)
 	}
 	if err != nil {
 		return err
@@ -221,7 +200,7 @@ func createToken(ctx context.Context, s *Service, st statement.Statement, req *R
 	hash := token.Hash(text)
 	t.Id, t.Hash = id, hash[:]
 	c := &metapb.CreateToken{Token: t}
-	if !m.keeper() {
+	if !m.may.Keeper() {
 		c.MostOfCreator = mostTokens
 	}
 	change := &metapb.AccessChange{Change: &metapb.AccessChange_CreateToken{CreateToken: c}}
@@ -255,7 +234,7 @@ func (m *manager) findToken(name string) (*metapb.AccessToken, error) {
 
 // seesToken reports whether a token exists for the caller: with ACCESS all do, otherwise one's own.
 func (m *manager) seesToken(t *metapb.AccessToken) bool {
-	return m.keeper() || t.CreatedBy == m.caller.User || t.User == m.caller.User || t.Id == m.caller.Token
+	return m.may.Keeper() || t.CreatedBy == m.caller.User || t.User == m.caller.User || t.Id == m.caller.Token
 }
 
 // mayRenew returns an error if the caller may not give a token a new secret, or make it valid for longer.
@@ -263,7 +242,7 @@ func (m *manager) mayRenew(t *metapb.AccessToken) error {
 	if t.User != "" {
 		return m.mayTake(t.User)
 	}
-	return m.mayScope(t.Grants)
+	return m.may.MayScope(t.Grants)
 }
 
 func alterToken(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {

@@ -11,9 +11,6 @@ import (
 // While the metadata group cannot be reached, a router does not learn who has lost a right. It trusts the users and
 // tokens that it knows for a limited time. Users of the user file or option do not depend on the metadata.
 
-// storedVersion is set in the versions of users of the metadata, so that they differ from those of listed users.
-const storedVersion = 1 << 63
-
 // Heard notes that at the given time this router knew all users and tokens of the metadata.
 func (p *Provider) Heard(at time.Time) {
 	for {
@@ -35,7 +32,7 @@ func (p *Provider) Age() time.Duration {
 
 // tooOld returns the error for a sender of the metadata whose rights may be too old, or nil.
 func (p *Provider) tooOld(s *access.Sender) error {
-	if p.maxAge == 0 || s.Token == "" && s.Version&storedVersion == 0 {
+	if p.maxAge == 0 || s.Token == "" && s.Version&access.StoredVersion == 0 {
 		return nil
 	}
 	age := p.Age()

@@ -126,7 +126,7 @@ const anyPerson = rights.PersonPrefix
 // the user of this name is disabled or what the provider said is too old, and PermissionDenied if the person has no
 // rights.
 func (p *Provider) Person(name string, who *access.Person) (access.Sender, error) {
-	s := access.Sender{User: name, Proof: proofPerson, Version: storedVersion, Person: who}
+	s := access.Sender{User: name, Proof: proofPerson, Version: access.StoredVersion, Person: who}
 	users := p.users.Load()
 	if err := users.checkCurrent(s, access.Need{Privilege: access.SignedIn}); err != nil {
 		return access.Sender{}, err

@@ -79,8 +79,9 @@ func (p *Provider) Apply(c metaclient.AccessChanges) {
 func (l *lists) storedUser(one *metapb.AccessPrincipal) *storedUser {
 	u := &storedUser{user: &user{
 		sender: access.Sender{
-			User: one.Name, Proof: "password", Version: storedVersion | one.PasswordVersion, Database: one.DefaultDatabase,
-			Grants: rights.IndexOf(one, func(name string) *metapb.AccessPrincipal { return l.principals[name] }),
+			User: one.Name, Proof: "password", Version: access.StoredVersion | one.PasswordVersion,
+			Database: one.DefaultDatabase,
+			Grants:   rights.IndexOf(one, func(name string) *metapb.AccessPrincipal { return l.principals[name] }),
 		},
 		stored: sha256.Sum256([]byte(one.Verifier)),
 	}}

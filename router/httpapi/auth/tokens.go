@@ -3,7 +3,6 @@ package auth
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/binary"
 	"maps"
 	"net/netip"
 	"slices"
@@ -118,14 +117,6 @@ func (t *tokens) any() (found bool) {
 	return found
 }
 
-// versionOf distinguishes the secrets of a token.
-func versionOf(hash []byte) uint64 {
-	if len(hash) < 8 {
-		return 0
-	}
-	return binary.LittleEndian.Uint64(hash)
-}
-
 // Token returns the sender of a token. Errors are UserPasswordMismatch, InvalidAuthHeader for a text that is not a
 // token, PermissionDenied for an address from which the token may not be used, and RateLimited after too
 // many unknown tokens from an address.
@@ -207,8 +198,8 @@ func (p *Provider) tokenSender(id string, hash [sha256.Size]byte) (access.Sender
 // sender returns the sender of the token with the hash of one of its secrets.
 func (t *oneToken) sender(hash []byte) access.Sender {
 	s := access.Sender{
-		User: t.stored.User, Proof: "token", Version: versionOf(hash), Token: t.stored.Id, IngestOnly: t.stored.IngestOnly,
-		Fixed: t.fixed,
+		User: t.stored.User, Proof: "token", Version: rights.SecretVersion(hash), Token: t.stored.Id,
+		TokenName: t.stored.Name, IngestOnly: t.stored.IngestOnly, Fixed: t.fixed,
 	}
 	if s.User == "" {
 		s.User, s.Grants = token.Name(t.stored.Id), t.index()
@@ -228,8 +219,8 @@ func (t *tokens) check(s *access.Sender, now time.Time) error {
 	}
 	expires := one.stored.ExpiresUnixNano
 	switch s.Version {
-	case versionOf(one.stored.Hash):
-	case versionOf(one.stored.OldHash):
+	case rights.SecretVersion(one.stored.Hash):
+	case rights.SecretVersion(one.stored.OldHash):
 		if old := one.stored.OldUntilUnixNano; expires == 0 || old < expires {
 			expires = max(old, 1)
 		}
