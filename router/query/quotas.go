@@ -77,9 +77,9 @@ func (d definer) alterQuotas(st *statement.AlterDatabase) (*metapb.Command, erro
 	return &metapb.Command{Op: &metapb.Command_AlterDatabase{AlterDatabase: a}}, nil
 }
 
-// payer returns the database for which a query of the caller counts if it reads no tables of users. That is the one that
-// the request names if the caller has a privilege in it. Otherwise it is the caller's default database, or the first one
-// with a privilege, because nobody else may use up the quotas of a database, or avoid those of one's own.
+// payer returns the database for which a query of the caller counts if it reads no tables of users. That is the one
+// that the request names if the caller has a privilege in it. Otherwise it is the caller's default database, or the
+// first one with a privilege, because nobody else may use up the quotas of a database, or avoid those of one's own.
 func (r *reader) payer(caller *access.Caller, named string) string {
 	if caller.Grants == nil {
 		return schema.Charged(named)
