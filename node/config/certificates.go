@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/asn1"
 	"fmt"
 
 	"cordwood/proto/words"
@@ -10,6 +11,9 @@ import (
 
 // certificatesOff is the value of Users.Certificate if certificates stand for nobody.
 const certificatesOff = "off"
+
+// commonName is the type of a common name in the name of a certificate's subject (RFC 5280, appendix A.1).
+var commonName = asn1.ObjectIdentifier{2, 5, 4, 3}
 
 // certificateName describes a part of a certificate that can be the name of a user.
 type certificateName struct {
@@ -19,11 +23,14 @@ type certificateName struct {
 
 // certificateNames has the part for each value of Users.Certificate but off.
 var certificateNames = map[string]*certificateName{
-	"cn": {[2]string{"common name", "common names"}, func(c *x509.Certificate) []string {
-		if c.Subject.CommonName == "" {
-			return nil
+	"cn": {[2]string{"common name", "common names"}, func(c *x509.Certificate) (out []string) {
+		// CommonName has only the last one of several.
+		for _, part := range c.Subject.Names {
+			if name, ok := part.Value.(string); ok && name != "" && part.Type.Equal(commonName) {
+				out = append(out, name)
+			}
 		}
-		return []string{c.Subject.CommonName}
+		return out
 	}},
 	"san-dns": {
 		[2]string{"DNS name", "DNS names"}, func(c *x509.Certificate) []string { return c.DNSNames },

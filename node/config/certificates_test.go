@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"net/url"
 	"strings"
 	"testing"
@@ -12,10 +13,15 @@ import (
 // TestCertified checks for which user a certificate stands.
 func TestCertified(t *testing.T) {
 	full := &x509.Certificate{
-		Subject: pkix.Name{CommonName: "ann"}, DNSNames: []string{"web1.test"}, EmailAddresses: []string{"ann@test"},
+		Subject: pkix.Name{CommonName: "ann", Names: []pkix.AttributeTypeAndValue{
+			{Type: commonName, Value: "ann"}, {Type: asn1.ObjectIdentifier{2, 5, 4, 10}, Value: "example"},
+		}}, DNSNames: []string{"web1.test"}, EmailAddresses: []string{"ann@test"},
 		URIs: []*url.URL{{Scheme: "spiffe", Host: "test", Path: "/web1"}},
 	}
 	two := &x509.Certificate{DNSNames: []string{"a.test", "b.test"}}
+	twice := &x509.Certificate{Subject: pkix.Name{CommonName: "boss", Names: []pkix.AttributeTypeAndValue{
+		{Type: commonName, Value: "ann"}, {Type: commonName, Value: "boss"},
+	}}}
 	for _, c := range []struct {
 		part       string
 		cert       *x509.Certificate
@@ -30,6 +36,7 @@ func TestCertified(t *testing.T) {
 		{"cn", two, "", ""},
 		{"san-email", two, "", ""},
 		{"san-dns", two, "", "has 2 DNS names"},
+		{"cn", twice, "", "has 2 common names"},
 	} {
 		u := Users{Certificate: c.part}
 		got, err := u.Certified(&tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{c.cert}}})

@@ -53,6 +53,9 @@ func (g *gate) sender(x *exchange.Exchange, r *http.Request) (access.Sender, err
 	if renewed != nil {
 		http.SetCookie(x, renewed)
 	}
+	if err == nil {
+		err = g.auth.SameCertificate(r.TLS, sender, x.Client)
+	}
 	return sender, err
 }
 

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -81,6 +82,8 @@ func (byUser) Begin(s access.Sender, _ func(error)) access.Work { return unchang
 type unchanging struct{ access.Sender }
 
 func (unchanging) End() {}
+
+func (byUser) SameCertificate(*tls.ConnectionState, access.Sender, netip.Addr) error { return nil }
 
 func (byUser) Authenticate(r *http.Request, _ netip.Addr) (access.Sender, error) {
 	u := r.Header.Get("Authorization")

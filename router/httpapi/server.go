@@ -12,6 +12,7 @@ package httpapi
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,6 +48,9 @@ type Authenticator interface {
 	// Authenticate returns the user who sends r from the client's address. Its errors have a code of
 	// the 7000s, or RateLimited.
 	Authenticate(r *http.Request, from netip.Addr) (access.Sender, error)
+	// SameCertificate returns an error if the client's certificate stands for another user than s. Authenticate has
+	// checked that.
+	SameCertificate(state *tls.ConnectionState, s access.Sender, from netip.Addr) error
 	// Begin starts work for a sender. end is called once, with the reason, when the sender may no longer do the work.
 	// If end is nil, only Require checks the rights.
 	Begin(s access.Sender, end func(error)) access.Work

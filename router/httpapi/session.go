@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"net/http"
 	"net/netip"
@@ -23,6 +24,7 @@ const maxSignIn = 8 << 10
 type SignIn interface {
 	Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
 	Token(text string, from netip.Addr) (access.Sender, error)
+	SameCertificate(state *tls.ConnectionState, s access.Sender, from netip.Addr) error
 }
 
 // sessions signs users of browsers in and out.
@@ -74,6 +76,9 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 		cookie, sender, err = s.byPassword(r, in.User, in.Password)
 	} else {
 		cookie, sender, err = s.byToken(r, in.Token)
+	}
+	if err == nil {
+		err = s.signIns.SameCertificate(r.TLS, sender, exchange.Of(r).Client)
 	}
 	if err != nil {
 		exchange.Of(r).ExactRetry = errs.CodeOf(err) == errs.RateLimited

@@ -1,8 +1,12 @@
 package httpapi
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +22,9 @@ import (
 // tokenSessions returns a server with sessions, and the function that adds a token with SELECT on public.web.
 func tokenSessions(t *testing.T) (f *fixture, users *auth.Provider, add func(*metapb.AccessToken) string) {
 	t.Helper()
-	users, err := auth.Open(auth.Config{Stored: true})
+	users, err := auth.Open(auth.Config{Stored: true, CertificateName: func(state *tls.ConnectionState) (string, error) {
+		return state.PeerCertificates[0].Subject.CommonName, nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +77,36 @@ func TestSignInWithToken(t *testing.T) {
 	users.Apply(metaclient.AccessChanges{DroppedTokens: []string{one.Id}})
 	if w := f.call(http.MethodGet, "/v1/session", "", "Cookie", cookie); w.Code != 401 {
 		t.Errorf("after the token was dropped: %d %s", w.Code, w.Body)
+	}
+}
+
+// TestSessionOfAnotherCertificate checks that neither a session nor a sign-in is accepted from a client whose
+// certificate stands for another user.
+func TestSessionOfAnotherCertificate(t *testing.T) {
+	f, _, add := tokenSessions(t)
+	one := &metapb.AccessToken{Name: "reader"}
+	body := `{"token":"` + add(one) + `"}`
+	call := func(method, body, user, cookie string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "/v1/session", strings.NewReader(body))
+		r.Header.Set("Content-Type", jsonType)
+		r.Header.Set("Cookie", cookie)
+		r.TLS = nil
+		if user != "" {
+			r.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Subject: pkix.Name{CommonName: user}}}}
+		}
+		w := httptest.NewRecorder()
+		f.Handler().ServeHTTP(w, r)
+		return w
+	}
+	in := call(http.MethodPost, body, "", "")
+	cookie, _, _ := strings.Cut(in.Header().Get("Set-Cookie"), ";")
+	for user, want := range map[string]int{"": 200, token.Name(one.Id): 200, "ann": 401} {
+		if w := call(http.MethodGet, "", user, cookie); w.Code != want {
+			t.Errorf("a session with the certificate of %q: %d %s, want %d", user, w.Code, w.Body, want)
+		}
+		if w := call(http.MethodPost, body, user, ""); (w.Code == 401) != (want == 401) {
+			t.Errorf("a sign-in with the certificate of %q: %d %s", user, w.Code, w.Body)
+		}
 	}
 }
 
