@@ -21,7 +21,7 @@ func TestSecretIsNotClosed(t *testing.T) {
 		b.fill(`[data-ui=ask-name]`, name)
 		b.fill(`[data-ui=ask-on]`, "public.app")
 		b.click(`[data-ui=confirm]`)
-		b.until(`document.querySelector('[data-ui=secret]').textContent.startsWith('cw_')`)
+		b.until(`document.activeElement.closest('dialog[open]')?.querySelector('[data-ui=secret]')`)
 		b.keys("\u001b")
 		b.until(`document.querySelector('[data-ui=secret-asks]')`)
 		b.keys("\u001b")
@@ -30,8 +30,12 @@ func TestSecretIsNotClosed(t *testing.T) {
 		if name == "t1" {
 			b.click(`[data-ui=secret-close]`)
 		} else {
-			b.click(`[data-ui=secret-copy]`)
-			b.until(`copied.join() === document.querySelector('[data-ui=secret]').textContent`)
+			b.clickByMouse(`[data-ui=secret-copy]`)
+			b.until(`document.querySelector('[data-ui=toast]').textContent === 'Copied.'`)
+			if got := eval[[]string](b, `copied`); len(got) != 1 ||
+				got[0] != eval[string](b, `document.querySelector('[data-ui=secret]').textContent`) {
+				t.Errorf("copied: %q", got)
+			}
 			b.keys("\u001b")
 		}
 		b.until(`!document.querySelector('dialog')`)
@@ -53,7 +57,7 @@ func TestPasswordIsNotCopied(t *testing.T) {
 	b.click(`[data-ui=new-role]`)
 	b.fill(`[data-ui=ask-name]`, "admin")
 	b.click(`[data-ui=confirm]`)
-	b.click(`[data-ui=copy-curl]`)
+	b.clickByMouse(`[data-ui=copy-curl]`)
 	b.until(`copied.length === 1 && copied[0].includes('-u root:"$CORDWOOD_PASSWORD"') &&
 		copied[0].includes('CREATE ROLE')`)
 }
@@ -88,4 +92,36 @@ func TestReplayNames(t *testing.T) {
 	eval[bool](b, `(document.querySelector('[data-ui=to-table]').focus(), true)`)
 	b.keys("bad table")
 	b.until(`document.querySelector('[data-ui=to-table]').value === 'bad table'`)
+}
+
+// TestFormSaysWhatIsMissing sends forms of Settings with values that are missing or wrong: the form must say which. A
+// target that there is not is told before the statement runs. The grants of a user are shown below the user.
+func TestFormSaysWhatIsMissing(t *testing.T) {
+	s, password := startWithAdmin(t)
+	s.ingest("app", logs(3)...)
+	b := openAlone(t, s.url+"/dashboard/settings")
+	b.signIn("root", password)
+	b.until(`document.querySelector('[data-ui=user]')`)
+	b.click(`[data-ui=new-user]`)
+	b.click(`[data-ui=confirm]`)
+	b.until(`document.querySelector('[data-ui=form-wrong]').textContent === 'Name: it is empty.' &&
+		document.activeElement.matches('[data-ui=ask-name]')`)
+	b.fill(`[data-ui=ask-name]`, "ann")
+	b.until(`!document.querySelector('[data-ui=form-wrong]')`)
+	b.fill(`[data-ui=ask-password]`, "a long password")
+	b.click(`[data-ui=show-password]`)
+	b.until(`document.querySelector('[data-ui=ask-password]').type === 'text' &&
+		document.querySelector('.asked').textContent === 'CREATE USER "ann" PASSWORD \'…\''`)
+	b.click(`[data-ui=confirm]`)
+	b.click(`[data-ui=user][data-name=ann] [aria-label="Grants ann"]`)
+	b.until(`document.querySelector('[data-name=ann] + .grants-of').textContent.includes('ann has no grants')`)
+	b.click(`[data-ui=grant]`)
+	b.fill(`[data-ui=ask-on]`, "appp")
+	b.until(`document.querySelector('[data-ui=form-remark]').textContent === 'There is no table public.appp yet.'`)
+	b.fill(`[data-ui=ask-on]`, "a b")
+	b.click(`[data-ui=confirm]`)
+	b.until(`document.querySelector('[data-ui=form-wrong]').textContent.includes('a name such as app.logs')`)
+	b.axe("a form with a wrong value")
+	b.fill(`[data-ui=ask-on]`, "app")
+	b.until(`!document.querySelector('[data-ui=form-remark]')`)
 }

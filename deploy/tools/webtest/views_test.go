@@ -228,7 +228,12 @@ transform:
 	b.click(`[data-ui=replay-try]`)
 	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 of 1 would be stored')`)
 	b.click(`[data-ui=replay-now]:not([disabled])`)
-	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 stored, 0 failed again')`)
+	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 of 1 stored, 0 failed again')`)
+	b.click(`[data-ui=replay-try]`)
+	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 is stored already')`)
+	b.until(`document.querySelector('dialog [data-ui=replay-try]')`)
+	b.do(chromedp.Navigate(s.url + "/dashboard/rejects"))
+	b.until(`document.querySelector('[data-ui=total]').textContent.endsWith('; 1 was stored later, by a replay')`)
 }
 
 // TestConflict checks that a text is not saved if another version was stored after it was opened.

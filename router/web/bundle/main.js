@@ -1,1 +1,1 @@
-import"./chunk-AZM577GD.js";
+import"./chunk-BJJFDVMV.js";

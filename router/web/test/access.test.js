@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { accessActions, hidePasswords, revokeOf, targetPattern, tokenCommand } from '../app/lib/accessacts.js';
+import { accessActions, hidePasswords, missingTarget, revokeOf, targetPattern, tokenCommand } from '../app/lib/accessacts.js';
 
 test('a grant is revoked by the statement with the same privileges and target', () => {
   /** @type {[string, string][]} */
@@ -26,7 +26,7 @@ test('names and texts in statements are quoted', () => {
 });
 
 test('a target is a name, and not a part of a statement', () => {
-  const pattern = new RegExp(`^(?:${targetPattern})$`, 'v');
+  const pattern = new RegExp(`^(?:${targetPattern.pattern})$`, 'v');
   for (const good of ['app.logs', 'app.*', '*.*', 'PIPELINE nginx*', 'CLUSTER', 'DATABASE app']) assert.match(good, pattern);
   for (const bad of ['', 'a; DROP TABLE b', "a'b", 'a TO x', 'a(b)', 'a\nb']) assert.doesNotMatch(bad, pattern);
 });
@@ -48,4 +48,21 @@ test('the command for a new token names a table that its target covers', () => {
   assert.ok(tokenCommand('http://h', { scope: 'ingest', on: 'a.b' }, 'cw_x').includes("-H 'Authorization: Bearer cw_x'"));
   assert.ok(tokenCommand('http://h', { scope: 'query', on: 'a.b' }, 'cw_x').includes(`'sql=SELECT * FROM "b" LIMIT 10'`));
   assert.ok(tokenCommand('http://h', { scope: 'query', on: 'a.*' }, 'cw_x').includes("'sql=SHOW TABLES'"));
+});
+
+test('values that are missing are marked in the statement that is shown', () => {
+  const { createToken, createUser } = accessActions;
+  assert.equal(createUser.statement('', hidePasswords(createUser, { name: '', password: '' })), `CREATE USER "…" PASSWORD '…'`);
+  const values = { name: 't', scope: 'ingest', on: '', expires: '90d', note: '' };
+  assert.equal(createToken.statement('', hidePasswords(createToken, values)), `CREATE TOKEN "t" FOR INGEST INTO … EXPIRES IN '90d'`);
+});
+
+test('a target that there is not is told', () => {
+  const known = { tables: [{ db: 'public', name: 'app' }], pipelines: ['nginx'] };
+  for (const target of ['', 'app', 'public.app', 'public.*', '*.*', 'TABLE app', 'DATABASE public', 'PIPELINE nginx', 'PIPELINE ng*', 'CLUSTER']) {
+    assert.equal(missingTarget(target, known), '', target);
+  }
+  assert.equal(missingTarget('appp', known), 'There is no table public.appp yet.');
+  assert.equal(missingTarget('shop.app', known), 'There is no table shop.app yet.');
+  assert.equal(missingTarget('PIPELINE nginy', known), 'There is no pipeline nginy yet.');
 });

@@ -9,7 +9,7 @@ import { createLatest } from '../app/stores/latest.js';
 import { createPlace } from '../app/stores/place.js';
 import { createPrefs } from '../app/stores/prefs.js';
 import { createReload } from '../app/stores/reload.js';
-import { createRejects, groupReasons } from '../app/stores/rejects.js';
+import { createRejects, replayWords, groupReasons } from '../app/stores/rejects.js';
 import { createSql } from '../app/stores/sql.js';
 
 const clock = { now: () => 1000, wait: () => Promise.resolve() };
@@ -366,4 +366,15 @@ test('reasons that differ only in values are joined, with the most frequent firs
     { reason: 'found a string: … (processors[…])', count: 5 },
     { reason: 'no field', count: 2 },
   ]);
+});
+
+test('a replay says what it stored, and what it left out', () => {
+  const replay = { done: 43, of: 43, stored: 0, failed: 0, before: 43, reasons: [], end: true, error: '', dry: true };
+  assert.equal(replayWords(replay), '0 of 43 would be stored. 43 are stored already, by an earlier replay.');
+  assert.equal(
+    replayWords({ ...replay, dry: false, stored: 40, before: 1, failed: 2 }),
+    '40 of 43 stored, 2 failed again. 1 is stored already, by an earlier replay.',
+  );
+  assert.match(replayWords({ ...replay, before: 0, forbidden: 2 }), /2 left out, because the senders may not store them: choose the kind permission/);
+  assert.equal(replayWords({ ...replay, done: 0, error: 'busy' }), '');
 });

@@ -1,7 +1,7 @@
 // The users, roles and tokens in Settings. Each change is a statement, which is shown before it runs.
 
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
-import { accessActions, hidePasswords, lifetimes, privileges, revokeOf, targetPattern, tokenCommand } from '../lib/accessacts.js';
+import { accessActions, hidePasswords, lifetimes, missingTarget, privileges, revokeOf, scopes, targetPattern, tokenCommand } from '../lib/accessacts.js';
 import { mostListed } from '../stores/access.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
@@ -28,8 +28,8 @@ export function Access({ stores }) {
 
   /** @param {string} of */
   function showGrants(of) {
-    setGrantsOf(of);
-    void access.loadGrants(of);
+    setGrantsOf(of === grantsOf ? '' : of);
+    if (of !== grantsOf) void access.loadGrants(of);
   }
 
   /**
@@ -54,9 +54,8 @@ export function Access({ stores }) {
       <input class="find" type="search" placeholder="Find a name" aria-label="Find a name" value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></h2>
     ${mayManage && html`<${Users} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
     ${mayManage && html`<${Roles} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
-    ${grantsOf && html`<${Grants} of=${grantsOf} access=${access} onAct=${act} />`}
     <${Tokens} access=${access} onAct=${act} />
-    ${doing && html`<${AccessForm} key=${`${doing.id} ${doing.target}`} id=${doing.id} target=${doing.target} access=${access} onRun=${run} onClose=${() => setDoing(null)} />`}
+    ${doing && html`<${AccessForm} key=${`${doing.id} ${doing.target}`} id=${doing.id} target=${doing.target} stores=${stores} onRun=${run} onClose=${() => setDoing(null)} />`}
     ${secret && html`<${Secret} ...${secret} onClose=${() => setSecret(null)} />`}</section>`;
 }
 
@@ -69,14 +68,15 @@ function Users({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Users" latest=${access.users}><button class="text" data-ui="new-user" onClick=${() => onAct('createUser')}>New user…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><td></td></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table class="principals"><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><td></td></tr></thead>
       <tbody>${all.map((u) => {
         const enabled = !u.State.startsWith('disabled');
         return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>${minuteOf(u['Valid until'])}</td>
-          <td class="r"><button class="text" aria-expanded=${grantsOf === u.User} onClick=${() => onGrants(u.User)}>Grants</button>
-            <button class="text" onClick=${() => onAct('password', u.User)}>Password…</button>
-            <button class="text" onClick=${() => onAct(enabled ? 'disable' : 'enable', u.User)}>${enabled ? 'Disable…' : 'Enable…'}</button>
-            <button class="text" onClick=${() => onAct('dropUser', u.User)}>Drop…</button></td></tr>`;
+          <td class="r"><${Do} what="Grants" of=${u.User} expanded=${grantsOf === u.User} onDo=${() => onGrants(u.User)} />
+            <${Do} what="Password…" of=${u.User} onDo=${() => onAct('password', u.User)} />
+            <${Do} what=${enabled ? 'Disable…' : 'Enable…'} of=${u.User} onDo=${() => onAct(enabled ? 'disable' : 'enable', u.User)} />
+            <${Do} what="Drop…" of=${u.User} onDo=${() => onAct('dropUser', u.User)} /></td></tr>
+          ${grantsOf === u.User && html`<${GrantsRow} of=${u.User} span=${5} access=${access} onAct=${onAct} />`}`;
       })}</tbody></table></div>`
     }`;
 }
@@ -87,14 +87,25 @@ function Roles({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Roles" latest=${access.roles}><button class="text" data-ui="new-role" onClick=${() => onAct('createRole')}>New role…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table><thead><tr><th>name</th><th>roles</th><th>state</th><td></td></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table class="principals"><thead><tr><th>name</th><th>roles</th><th>state</th><td></td><td></td></tr></thead>
       <tbody>${all.map((r) => {
         const fixed = r.State === 'built in';
-        return html`<tr key=${r.Role} data-ui="role" data-name=${r.Role}><td><b>${r.Role}</b></td><td>${r.Roles}</td><td>${r.State}</td>
-          <td class="r"><button class="text" aria-expanded=${grantsOf === r.Role} onClick=${() => onGrants(r.Role)}>Grants</button>
-            ${!fixed && html`<button class="text" onClick=${() => onAct('dropRole', r.Role)}>Drop…</button>`}</td></tr>`;
+        return html`<tr key=${r.Role} data-ui="role" data-name=${r.Role}><td><b>${r.Role}</b></td><td>${r.Roles}</td><td>${r.State}</td><td></td>
+          <td class="r"><${Do} what="Grants" of=${r.Role} expanded=${grantsOf === r.Role} onDo=${() => onGrants(r.Role)} />
+            ${!fixed && html`<${Do} what="Drop…" of=${r.Role} onDo=${() => onAct('dropRole', r.Role)} />`}</td></tr>
+          ${grantsOf === r.Role && html`<${GrantsRow} of=${r.Role} span=${5} access=${access} onAct=${onAct} />`}`;
       })}</tbody></table></div>`
     }`;
+}
+
+/** What can be done with one of many. @param {{what: string, of: string, expanded?: boolean, onDo: () => void}} props */
+function Do({ what, of, expanded, onDo }) {
+  return html`<button class="text" aria-label=${`${what} ${of}`} aria-expanded=${expanded} onClick=${onDo}>${what}</button>`;
+}
+
+/** The grants of a user or role, below it. @param {{of: string, span: number, access: AccessStore, onAct: Act}} props */
+function GrantsRow({ of, span, access, onAct }) {
+  return html`<tr class="grants-of"><td colspan=${span}><${Grants} of=${of} access=${access} onAct=${onAct} /></td></tr>`;
 }
 
 /** @param {{of: string, access: AccessStore, onAct: Act}} props */
@@ -106,7 +117,7 @@ function Grants({ of, access, onAct }) {
       all &&
       html`<div class="wide-table" tabindex="0" role="region" aria-label=${`Grants of ${of}`}><table><tbody>${all.map(
         (text) =>
-          html`<tr key=${text} data-ui="granted"><td class="mono">${text}</td><td class="r">${revokeOf(text) && html`<button class="text" onClick=${() => onAct('revoke', text)}>Revoke…</button>`}</td></tr>`,
+          html`<tr key=${text} data-ui="granted"><td class="mono">${text}</td><td class="r">${revokeOf(text) && html`<${Do} what="Revoke…" of=${text} onDo=${() => onAct('revoke', text)} />`}</td></tr>`,
       )}</tbody></table></div>`
     }
     ${all?.length === 0 && html`<p class="quiet none">${of} has no grants.</p>`}`;
@@ -123,7 +134,7 @@ function Tokens({ access, onAct }) {
         (t) =>
           html`<tr key=${t.Id} data-ui="token" data-name=${t.Token}><td><b>${t.Token}</b><small>cw_${t.Id}</small></td><td class="mono">${t.Scope}</td><td>${t.State}</td>
           <td>${minuteOf(t.Expires) || 'never'}</td><td title=${t['Last address']}>${minuteOf(t['Last used'])}</td><td>${t.Note}</td>
-          <td class="r"><button class="text" onClick=${() => onAct('rotate', t.Token)}>Rotate…</button><button class="text" onClick=${() => onAct('dropToken', t.Token)}>Drop…</button></td></tr>`,
+          <td class="r"><${Do} what="Rotate…" of=${t.Token} onDo=${() => onAct('rotate', t.Token)} /><${Do} what="Drop…" of=${t.Token} onDo=${() => onAct('dropToken', t.Token)} /></td></tr>`,
       )}</tbody></table></div>`
     }`;
 }
@@ -135,13 +146,21 @@ function ListHead({ title, latest, children }) {
     <${ErrorPanel} latest=${latest} what=${`Asking for ${title.toLowerCase()}`} />`;
 }
 
-/** @param {{id: string, target: string, access: AccessStore, onRun: (statement: string, shown: string, values: Values) => unknown, onClose: () => void}} props */
-function AccessForm({ id, target, access, onRun, onClose }) {
+/** @param {{id: string, target: string, stores: import('../main.js').Stores, onRun: (statement: string, shown: string, values: Values) => unknown, onClose: () => void}} props */
+function AccessForm({ id, target, stores, onRun, onClose }) {
+  const { access, tables, pipelineList } = stores;
   const action = accessActions[id];
+  useEffect(() => void pipelineList.load(), []);
+  const known = { tables: tables.all.value, pipelines: (pipelineList.list.value.value ?? []).map((p) => p.name) };
+  const names = known.tables.filter((t) => t.db !== 'svc_private').map((t) => `${t.db}.${t.name}`);
+  const others = id === 'grant' ? [...known.pipelines.map((name) => `PIPELINE ${name}`), 'CLUSTER'] : [];
+  const proposals = ['public.*', ...names.slice(0, mostListed), ...others];
+  const loaded = tables.latest.value.value !== null && pipelineList.list.value.value !== null;
+  const remark = (/** @type {Values} */ values) => (loaded && values.on ? missingTarget(values.on, known) : '');
   const roles = (access.roles.value.value ?? []).map((r) => r.Role).filter((r) => r !== target);
   const shown = (/** @type {Values} */ values) => action.statement(target, hidePasswords(action, values));
   return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${action.typed ? target : ''}
-    choices=${{ privileges, role: roles, scope: ['ingest', 'query'], lifetime: lifetimes }} patterns=${{ target: targetPattern }} initial=${{ expires: '90d' }}
+    choices=${{ privileges, role: roles, scope: scopes, lifetime: lifetimes }} patterns=${{ target: targetPattern }} proposals=${{ target: proposals }} remark=${remark} initial=${{ expires: '90d' }}
     statement=${shown} latest=${access.action} onRun=${(/** @type {Values} */ values) => onRun(action.statement(target, values), shown(values), values)} onClose=${onClose} />`;
 }
 

@@ -53,6 +53,21 @@ export function Dialog({ title, onClose, class: look = '', stays = false, childr
 export function Confirm({ title, word, action, busy = false, onYes, onClose, children }) {
   const [typed, setTyped] = useState('');
   const ready = typed.trim() === word;
+  const [wrong, setWrong] = useState(''); // the first value that is missing or has the wrong form
+
+  /** @param {Event} event */
+  function refuse(event) {
+    event.preventDefault(); // the browser's own bubble covers the form
+    const input = /** @type {HTMLInputElement} */ (event.target);
+    const label = input.closest('label')?.firstChild?.textContent ?? '';
+    if (input !== input.form?.querySelector(':invalid:not(fieldset)')) return;
+    setWrong(
+      input.validity.valueMissing
+        ? `${label}: ${input.matches('select') ? 'choose one' : 'it is empty'}.`
+        : `${label}: ${input.title || input.validationMessage}`,
+    );
+    input.focus();
+  }
 
   /** @param {Event} event */
   function submit(event) {
@@ -60,13 +75,14 @@ export function Confirm({ title, word, action, busy = false, onYes, onClose, chi
     if (ready && !busy) void onYes();
   }
 
-  return html`<${Dialog} title=${title} onClose=${onClose}><form class="asks" onSubmit=${submit}>
+  return html`<${Dialog} title=${title} onClose=${onClose}><form class="asks" onSubmit=${submit} onInvalidCapture=${refuse} onInput=${() => setWrong('')}>
     ${children}
     ${
       word &&
       html`<label>Type ${word} to confirm<input data-ui="confirm-word" autocomplete="off" spellcheck=${false} value=${typed}
         onInput=${(/** @type {InputEvent} */ e) => setTyped(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>`
     }
+    ${wrong && html`<p class="wrong" role="alert" data-ui="form-wrong">${wrong}</p>`}
     <p class="acts"><button class=${`button main ${word ? 'danger' : ''}`} data-ui="confirm" disabled=${!ready || busy}>${action}</button>
       <button type="button" class="button" data-ui="close-dialog" onClick=${onClose}>Cancel</button></p></form><//>`;
 }

@@ -1,6 +1,6 @@
 // A form that asks for the values of a statement, shows the statement, and runs it.
 
-import { html, useState } from '../../vendor/core.js';
+import { html, useId, useState } from '../../vendor/core.js';
 import { Confirm } from './dialog.js';
 import { ErrorPanel } from './states.js';
 
@@ -12,7 +12,9 @@ import { ErrorPanel } from './states.js';
  * @param {string} props.says what happens
  * @param {[string, string, string][]} props.asks name, label and kind of each value: text, password, or a key of choices; text? need not be given
  * @param {Record<string, (string | [string, string])[]>} props.choices the values of each kind that is chosen from a list, some with what is shown
- * @param {Record<string, string>} [props.patterns] regular expressions for kinds of texts
+ * @param {Record<string, {pattern: string, title: string}>} [props.patterns] regular expressions for kinds of texts, and what they mean
+ * @param {Record<string, string[]>} [props.proposals] values that a text may have
+ * @param {(values: Values) => string} [props.remark] what to say about the values
  * @param {Values} [props.initial]
  * @param {string} [props.word] what has to be typed; empty: a click is enough
  * @param {(values: Values) => string} props.statement the statement as it is shown
@@ -21,7 +23,22 @@ import { ErrorPanel } from './states.js';
  * @param {() => void} props.onClose
  * @param {unknown} [props.children]
  */
-export function StatementForm({ name, says, asks, choices, patterns = {}, initial = {}, word = '', statement, latest, onRun, onClose, children }) {
+export function StatementForm({
+  name,
+  says,
+  asks,
+  choices,
+  patterns = {},
+  proposals = {},
+  remark,
+  initial = {},
+  word = '',
+  statement,
+  latest,
+  onRun,
+  onClose,
+  children,
+}) {
   const [values, setValues] = useState(() => {
     const first = Object.fromEntries(asks.map(([key, , kind]) => [key, kind === 'column' ? '' : [choices[kind]?.[0] ?? ''].flat()[0]]));
     return /** @type {Values} */ ({ ...first, ...initial });
@@ -36,18 +53,24 @@ export function StatementForm({ name, says, asks, choices, patterns = {}, initia
     ${children}
     ${asks.map(
       ([key, label, kind]) =>
-        html`<label>${label}<${Input} name=${key} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,
+        html`<label>${label}<${Input} name=${key} label=${label} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} proposals=${proposals[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,
     )}
+    ${remark?.(values) && html`<p class="quiet" role="status" data-ui="form-remark">${remark(values)}</p>`}
     <pre class="asked">${statement(values)}</pre>
     <${ErrorPanel} latest=${latest} what="The statement" inForm /><//>`;
 }
 
-/** @param {{name: string, kind: string, choices?: (string | [string, string])[], pattern?: string, value: string, onValue: (value: string) => void}} props */
-function Input({ name, kind, choices, pattern, value, onValue }) {
+/** @param {{name: string, label: string, kind: string, choices?: (string | [string, string])[], pattern?: {pattern: string, title: string}, proposals?: string[], value: string, onValue: (value: string) => void}} props */
+function Input({ name, label, kind, choices, pattern, proposals, value, onValue }) {
+  const [shown, setShown] = useState(false); // a password
+  const list = useId();
   const take = (/** @type {Event} */ e) => onValue(/** @type {HTMLInputElement} */ (e.currentTarget).value);
   if (!choices) {
-    const [type, complete] = kind === 'password' ? ['password', 'new-password'] : ['text', 'off'];
-    return html`<input required=${kind !== 'text?'} type=${type} data-ui=${`ask-${name}`} autocomplete=${complete} spellcheck=${false} pattern=${pattern} value=${value} onInput=${take} />`;
+    const [type, complete] = kind === 'password' ? [shown ? 'text' : 'password', 'new-password'] : ['text', 'off'];
+    const input = html`<input required=${kind !== 'text?'} type=${type} data-ui=${`ask-${name}`} aria-label=${kind === 'password' ? label : undefined} autocomplete=${complete} spellcheck=${false} pattern=${pattern?.pattern} title=${pattern?.title} list=${proposals ? list : undefined} value=${value} onInput=${take} />
+      ${proposals && html`<datalist id=${list}>${proposals.map((text) => html`<option value=${text}></option>`)}</datalist>`}`;
+    if (kind !== 'password') return input;
+    return html`<span class="password">${input}<button type="button" class="text" data-ui=${`show-${name}`} aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button></span>`;
   }
   return html`<select required data-ui=${`ask-${name}`} value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}${choices.map((c) => [c].flat()).map(([id, name = id]) => html`<option value=${id}>${name}</option>`)}</select>`;
 }

@@ -25,6 +25,12 @@ export const privileges = [
   ...privilegesOf('on any of these', ['ALL']),
 ];
 
+/** @type {[string, string][]} What a token may be for. */
+export const scopes = [
+  ['ingest', 'send rows'],
+  ['query', 'read rows'],
+];
+
 export const lifetimes = ['30d', '90d', '365d', 'NEVER'];
 
 /** @type {Record<string, AccessAction>} */
@@ -111,8 +117,8 @@ export const accessActions = {
     says: 'A token to ingest can only send rows. A token to query can only read. The target is a table or a pattern: app.logs, app.*.',
     asks: [
       ['name', 'Name', 'text'],
-      ['scope', 'To', 'scope'],
-      ['on', 'Target', 'target'],
+      ['scope', 'May', 'scope'],
+      ['on', 'Table, or a pattern', 'target'],
       ['expires', 'Expires in', 'lifetime'],
       ['note', 'Note', 'text?'],
     ],
@@ -136,7 +142,10 @@ export const accessActions = {
 };
 
 /** What a target in GRANT and CREATE TOKEN may contain: no quote, semicolon or other part of a statement. */
-export const targetPattern = '(PIPELINE |DATABASE |TABLE )?[A-Za-z0-9_.*$@:\\-]+';
+export const targetPattern = {
+  pattern: '(PIPELINE |DATABASE |TABLE )?[A-Za-z0-9_.*$@:\\-]+',
+  title: 'write a name such as app.logs, or a pattern such as app.*',
+};
 
 /**
  * Returns the statement that revokes a grant, or '' if the text of the grant is not known.
@@ -148,15 +157,29 @@ export function revokeOf(grant) {
 }
 
 /**
- * Hides the values of passwords, for showing a statement.
+ * Hides the values of passwords, for showing a statement, and marks those that are still missing.
  * @param {AccessAction} action
  * @param {Values} values
  * @returns {Values}
  */
 export function hidePasswords(action, values) {
   const hidden = { ...values };
-  for (const [key, , kind] of action.asks) if (kind === 'password') hidden[key] = '…';
+  for (const [key, , kind] of action.asks) if (kind === 'password' || (hidden[key] === '' && !kind.endsWith('?'))) hidden[key] = '…';
   return hidden;
+}
+
+/**
+ * Says if a target names a table or a pipeline that there is not. A grant on it waits until there is one.
+ * @param {string} target
+ * @param {{tables: {db: string, name: string}[], pipelines: string[]}} known
+ */
+export function missingTarget(target, { tables, pipelines }) {
+  const [, kind, name] = /^(PIPELINE |DATABASE |TABLE )?(.*)$/.exec(target) ?? [];
+  if (!name || name.includes('*') || target === 'CLUSTER') return '';
+  if (kind === 'PIPELINE ') return pipelines.includes(name) ? '' : `There is no pipeline ${name} yet.`;
+  if (kind === 'DATABASE ') return tables.some((t) => t.db === name) ? '' : `There is no table in a database ${name} yet.`;
+  const [db, table] = name.includes('.') ? [name.slice(0, name.indexOf('.')), name.slice(name.indexOf('.') + 1)] : ['public', name];
+  return tables.some((t) => t.db === db && t.name === table) ? '' : `There is no table ${db}.${table} yet.`;
 }
 
 /**

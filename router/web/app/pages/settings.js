@@ -25,9 +25,9 @@ export function SettingsPage({ stores }) {
       <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />
       <${Choice} label="Height of rows" value=${prefs.density} choices=${{ dense: 'Dense, 20 px', normal: 'Normal, 24 px', comfortable: 'Comfortable, 28 px' }} />
       <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl' }} />
-      <label class="setting"><span>First table</span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
+      <label class="setting"><span>First table</span><span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select> <span class="quiet">the table that you opened last, unless you choose another</span></span></label>
       <${TableRoles} stores=${stores} />
-      <div class="setting"><span>Searches</span><span>${formatCount(prefs.history.value.length)} kept ${prefs.history.value.length > 0 && html`<button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button>`}</span></div>
+      <div class="setting"><span>Earlier searches</span><span>${formatCount(prefs.history.value.length)} in this browser ${prefs.history.value.length > 0 && html`<button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button>`}</span></div>
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
       <div class="setting"><span>Signed in as</span><span>${
@@ -36,7 +36,7 @@ export function SettingsPage({ stores }) {
           : html`<b>${session?.user ?? ''}</b>${session?.auth === 'token' && ', by a token'}`
       }</span></div>
       ${session && session.auth !== 'off' && html`<${OwnGrants} api=${stores.api} user=${session.user} />`}
-      ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out, or in as somebody else</button></div>`}
+      ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out</button></div>`}
     </section>
     ${session && session.auth !== 'off' && html`<${Access} stores=${stores} />`}
     <section aria-label="Server"><h2 class="head">Server</h2>

@@ -3,6 +3,7 @@
 import { signal } from '../../vendor/core.js';
 import { isAbort } from '../lib/api.js';
 import { clauseFor } from '../lib/edit.js';
+import { formatCount } from '../lib/format.js';
 import { readLines } from '../lib/ndjson.js';
 import { quoteText } from '../lib/sqlquote.js';
 import { createLatest } from './latest.js';
@@ -13,7 +14,7 @@ import { needOfRejects } from './rejectcount.js';
  * @typedef {{there: boolean, list: Reason[], total: number}} Reasons total: of all reasons, also of those that are not listed
  * @typedef {{at: string, db: string, table: string, pipeline: string, version: string, kind: string, error: string, format: string, record: string}} Reject
  * @typedef {{pipeline: string, table: string, kind: string, from: string, to: string}} Wanted
- * @typedef {{done: number, of: number, stored: number, failed: number, before: number, reasons: {reason: string, count: number}[], end: boolean, error: string, dry: boolean}} Replay
+ * @typedef {{done: number, of: number, stored: number, failed: number, before: number, untried?: number, forbidden?: number, reasons: {reason: string, count: number}[], end: boolean, error: string, dry: boolean}} Replay
  */
 
 // What differs between errors of one reason: quoted texts, perhaps cut at their end, and numbers.
@@ -32,6 +33,7 @@ export function createRejects({ api, clock, counted }) {
   const reasons = /** @type {import('./latest.js').Latest<Reasons>} */ (createLatest(clock));
   const samples = /** @type {import('./latest.js').Latest<Reject[]>} */ (createLatest(clock));
   const overTime = /** @type {import('./latest.js').Latest<import('../lib/geometry.js').Hits | null>} */ (createLatest(clock));
+  const restored = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock)); // how many of all rejects a replay stored
   const replay = signal(/** @type {Replay | null} */ (null));
   let running = new AbortController();
 
@@ -49,7 +51,21 @@ export function createRejects({ api, clock, counted }) {
       reasons.run((signal) => ask(byReason, signal, (rows) => ({ there: true, list: rows.map(toReason), total: Number(rows[0]?.[6] ?? 0) }), nothing)),
       samples.run((signal) => ask(newest, signal, (rows) => rows.map(toReject), [])),
       overTime.run((signal) => countOverTime(wanted, signal)),
+      restored.run(countRestored),
     ]);
+  }
+
+  /** Counts the rejects that replays stored. Who may not read the table of replays is told nothing. @param {AbortSignal} signal */
+  async function countRestored(signal) {
+    if (!(await isThere(signal))) return 0;
+    const statement = 'SELECT count(DISTINCT id) FROM svc_private.replayed';
+    try {
+      return Number((await api.sql(statement, { signal, need: ['SELECT', 'svc_private.replayed'] })).rows[0]?.[0] ?? 0);
+    } catch (error) {
+      const { code, status } = /** @type {import('../lib/api.js').ApiError} */ (error);
+      if (code === 4001 || status === 403) return 0; // nothing was replayed yet
+      throw error;
+    }
   }
 
   /**
@@ -125,11 +141,34 @@ export function createRejects({ api, clock, counted }) {
     reasons,
     overTime,
     samples,
+    restored,
     replay,
     load,
     send,
     cancel: () => running.abort(),
   };
+}
+
+/**
+ * Says what a replay did, or would do.
+ * @param {Replay} replay
+ */
+export function replayWords({ done, of, stored, failed, before, untried = 0, forbidden = 0, dry, error }) {
+  if (error && done === 0) return '';
+  const all = formatCount(of || done);
+  const earlier = before > 0 ? `${formatCount(before)} ${before === 1 ? 'is' : 'are'} stored already, by an earlier replay` : '';
+  const other = untried > 0 ? `${formatCount(untried)} cannot be tried: they are requests of another protocol` : '';
+  const left =
+    forbidden > 0
+      ? `${formatCount(forbidden)} left out, because the senders may not store them: choose the kind permission to store them with your rights`
+      : '';
+  const result = dry
+    ? [`${formatCount(stored)} of ${all} would be stored`, earlier]
+    : [`${formatCount(stored)} of ${all} stored, ${formatCount(failed)} failed again`, earlier];
+  return [...result, other, left]
+    .filter(Boolean)
+    .map((text) => `${text}.`)
+    .join(' ');
 }
 
 /**
