@@ -15,8 +15,8 @@ import (
 // and of the metadata.
 type group []*server
 
-// startGroup starts the servers of a run on dir and waits until they are ready.
-func (b *bench) startGroup(dir string) (g group, err error) {
+// startGroup starts the servers of a run on dir, with more flags, and waits until they are ready.
+func (b *bench) startGroup(dir string, more ...string) (g group, err error) {
 	addrs, err := b.addrs(dir)
 	if err != nil {
 		return nil, err
@@ -26,17 +26,16 @@ func (b *bench) startGroup(dir string) (g group, err error) {
 			err = errors.Join(err, g.close())
 		}
 	}()
-	var more []string
 	if b.nodes > 1 {
 		var seeds []string
 		for i := range b.nodes {
 			seeds = append(seeds, addrs[3*i+1])
 		}
 		replicas := cmp.Or(b.replicas, b.nodes)
-		more = []string{
-			"--seeds", strings.Join(seeds, ","), "--meta-bootstrap-expect", fmt.Sprint(b.nodes),
+		more = append(
+			more, "--seeds", strings.Join(seeds, ","), "--meta-bootstrap-expect", fmt.Sprint(b.nodes),
 			"--replication", fmt.Sprint(replicas),
-		}
+		)
 	}
 	for i := range b.nodes {
 		s, err := b.start(filepath.Join(dir, fmt.Sprint(i)), addrs[3*i:3*i+3], more...)
@@ -158,4 +157,22 @@ func (g group) settle(least time.Duration, r *result) error {
 		r.disk += n
 	}
 	return nil
+}
+
+// flushed waits until no shard has rows in memory.
+func (g group) flushed() error {
+	for begin := time.Now(); ; {
+		age, err := g.counter("cordwood_shard_memtable_age_seconds")
+		if err != nil || age == 0 {
+			return err
+		}
+		if time.Since(begin) > 2*time.Minute {
+			return fmt.Errorf("rows are still in memory after 2 minutes; the servers flush them after %s", spreadFlushAge)
+		}
+		select {
+		case <-g[0].stop:
+			return errStopped
+		case <-time.After(time.Second):
+		}
+	}
 }

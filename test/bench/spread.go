@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"math"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -11,8 +12,13 @@ import (
 	"time"
 )
 
-// spreadPartitions is the number of shards of the table of a comparison.
-const spreadPartitions = 6
+const (
+	// spreadPartitions is the number of shards of the table of a comparison.
+	spreadPartitions = 6
+	// spreadFlushAge is the time after which rows are in segments. The comparison waits for it, because rows in memory
+	// cost more, and the nodes would have different numbers of them.
+	spreadFlushAge = "10s"
+)
 
 // comparison is a statement that is run on one node, and on three nodes that together have the same rows.
 type comparison struct {
@@ -53,8 +59,8 @@ var comparisons = []comparison{
 }
 
 const spreadHeader = `
-CPU is milliseconds for one run, of three nodes also by processes: the server that is asked, the other servers, and
-all query processes.
+All rows are in segments. CPU is milliseconds for one run, of three nodes also by processes: the server that is asked,
+the other servers, and all query processes.
 
 | statement | one: p50 ms, CPU | three: p50 ms, CPU (by processes) | CPU ratio | to reach | partial bytes | to reach |
 |---|---|---|---|---|---|---|`
@@ -76,7 +82,7 @@ func (b *bench) runSpread() error {
 	var groups [2]group
 	for i, nodes := range []int{1, 3} {
 		b.nodes, b.replicas = nodes, 1
-		g, err := b.startGroup(filepath.Join(b.dir, fmt.Sprint("spread-", nodes)))
+		g, err := b.startGroup(filepath.Join(b.dir, fmt.Sprint("spread-", nodes)), "--shard-flush-age", spreadFlushAge)
 		if err != nil {
 			return err
 		}
@@ -93,6 +99,9 @@ func (b *bench) runSpread() error {
 			if r, err = g.load(c, bodies); err != nil {
 				return err
 			}
+		}
+		if err := g.flushed(); err != nil {
+			return err
 		}
 		if err := g.settle(b.settle, &r); err != nil {
 			return err
@@ -266,7 +275,7 @@ func (g group) cpu() (sum cpuTime, err error) {
 	return sum, nil
 }
 
-// counter returns the sum of a metric of all servers.
+// counter returns the sum of a metric of all servers, with whatever labels. Fractions are rounded up.
 func (g group) counter(name string) (sum int64, err error) {
 	for _, s := range g {
 		resp, err := http.Get(s.url + "/metrics")
@@ -275,14 +284,16 @@ func (g group) counter(name string) (sum int64, err error) {
 		}
 		lines := bufio.NewScanner(resp.Body)
 		for lines.Scan() {
-			if rest, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
-				n, err := strconv.ParseFloat(rest, 64)
-				if err != nil {
-					resp.Body.Close()
-					return 0, fmt.Errorf("metric %s: %w", name, err)
-				}
-				sum += int64(n)
+			rest, ok := strings.CutPrefix(lines.Text(), name)
+			if !ok || rest == "" || rest[0] != ' ' && rest[0] != '{' {
+				continue
 			}
+			n, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
+			if err != nil {
+				resp.Body.Close()
+				return 0, fmt.Errorf("metric %s: %w", name, err)
+			}
+			sum += int64(math.Ceil(n))
 		}
 		resp.Body.Close()
 		if err := lines.Err(); err != nil {
