@@ -151,6 +151,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		sessions := session.Config{Users: users, Cluster: client.ClusterID}
 		if source := n.protection.secret; source != nil {
 			sessions.Keys = func() [][]byte { return source.Keys("cordwood sessions, version 1") }
+			users.HideUnknown(func() []byte { return source.Keys("cordwood unknown users, version 1")[0] })
 		}
 		if config.Sessions, err = session.New(sessions); err != nil {
 			return err

@@ -55,6 +55,9 @@ func CheckName(s string) error {
 		return errs.New(errs.InvalidArguments, "%s is a built-in role: choose another name", s)
 	case strings.HasPrefix(s, "svc"), strings.HasPrefix(s, "cw_"), IsPerson(s), s == "token", s == "public":
 		return errs.New(errs.InvalidArguments, "the name %q is reserved: choose another one", s)
+	case strings.Contains(s, ":"):
+		return errs.New(errs.InvalidArguments, "the name %.100q contains a colon, which ends the name in HTTP Basic "+
+			"authentication: choose another one", s)
 	}
 	return checkSigns("a user or role", s)
 }

@@ -128,7 +128,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"", "1a", "@a", "svc", "svc_x", "cw_a", "oidc:a", "token", "public", "admin", "reader", "a b", "ä", "a\n",
+		"", "1a", "@a", "svc", "svc_x", "cw_a", "oidc:a", "token", "public", "admin", "reader", "a b", "ä", "a\n", "a:b",
 		strings.Repeat("a", 64),
 	} {
 		if err := CheckName(name); err == nil {

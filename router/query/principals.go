@@ -165,7 +165,11 @@ func (s *Service) alterUser(ctx context.Context, st *statement.AlterUser, req *R
 	a := &metapb.AlterUser{Name: st.Name, Disabled: st.Disabled, Certificate: st.Certificate, DefaultDatabase: st.Database}
 	if st.Own {
 		a.Name = m.caller.User
-		if _, err := s.cfg.Accounts.Check(ctx, a.Name, st.Old, m.caller.Address); err != nil {
+		_, err := s.cfg.Accounts.Check(ctx, a.Name, st.Old, m.caller.Address)
+		switch {
+		case errs.CodeOf(err) == errs.RateLimited: // the present password may be right
+			return Result{}, err
+		case err != nil:
 			return Result{}, errs.New(errs.PermissionDenied, "the present password is wrong").
 				WithRetryAfter(errs.From(err).RetryAfter)
 		}

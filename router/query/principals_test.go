@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/rights"
 	"cordwood/router/access"
+	"cordwood/router/access/scram"
 )
 
 // fakeUsers has the listed user file and the users of the metadata ann, boss and bob, and the
@@ -46,7 +47,11 @@ func (*fakeUsers) StoredTokens() []*metapb.AccessToken {
 }
 
 func (*fakeUsers) Check(_ context.Context, user, password string, _ netip.Addr) (access.Sender, error) {
-	if password != "old" {
+	switch password {
+	case "old":
+	case "too many":
+		return access.Sender{}, errs.New(errs.RateLimited, "too many failed sign-ins")
+	default:
 		return access.Sender{}, errs.New(errs.UserPasswordMismatch, "wrong")
 	}
 	return access.Sender{User: user}, nil
@@ -102,6 +107,11 @@ func TestWhoMayManage(t *testing.T) {
 		{by("root", access.ReadWrite), "CREATE USER x VALID UNTIL 'tomorrow'", errs.InvalidArguments},
 		{team, "ALTER USER CURRENT_USER PASSWORD 'another password' OLD 'old'", 0},
 		{team, "ALTER USER CURRENT_USER PASSWORD 'another password' OLD 'wrong'", errs.PermissionDenied},
+		{team, "ALTER USER CURRENT_USER PASSWORD 'another password' OLD 'too many'", errs.RateLimited},
+		{
+			by("root", access.ReadWrite), "CREATE USER x PASSWORD '" + strings.Repeat("p", scram.MaxPassword+1) + "'",
+			errs.InvalidArguments,
+		},
 	} {
 		w := newWorld(t)
 		_, err := w.run(tt.who, tt.sql)

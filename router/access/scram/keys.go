@@ -24,6 +24,8 @@ const (
 	Iterations = 15_000
 	// MinPassword is the minimum length of a password of a stored user in bytes.
 	MinPassword = 12
+	// MaxPassword is the maximum length of such a password in bytes. Clients cannot send much longer ones in a header.
+	MaxPassword = 1024
 	// MinIterations is the smallest number of iterations that RFC 7677 allows.
 	MinIterations = 4096
 	// MaxIterations is the largest number of iterations that Parse accepts.
@@ -56,6 +58,8 @@ func ForUser(password string) (Keys, error) {
 		return Parse(password)
 	case len(password) < MinPassword:
 		return Keys{}, fmt.Errorf("a password has at least %d bytes", MinPassword)
+	case len(password) > MaxPassword:
+		return Keys{}, fmt.Errorf("a password has at most %d bytes", MaxPassword)
 	}
 	return New(password, Iterations)
 }

@@ -92,10 +92,10 @@ type Provider struct {
 	// it trusts them then.
 	heard  atomic.Int64
 	maxAge time.Duration
-	// scram requests keys for plain passwords. unknown is the secret for the salts of users that do not exist.
+	// scram requests keys for plain passwords. unknown returns the secret for the salts of users that do not exist.
 	scram      bool
 	iterations int // of new keys
-	unknown    [sha256.Size]byte
+	unknown    func() []byte
 
 	reloading sync.Mutex // held during a reload, so that the last reload wins
 	versions  uint64     // number of credential versions so far; guarded by reloading
@@ -109,7 +109,9 @@ func Open(cfg Config) (*Provider, error) {
 		certificateName: cfg.CertificateName, oidc: cfg.OIDC,
 	}
 	p.lists.people = newPeople(nil)
-	_, _ = rand.Read(p.unknown[:]) // never fails
+	secret := make([]byte, sha256.Size)
+	_, _ = rand.Read(secret) // never fails
+	p.HideUnknown(func() []byte { return secret })
 	p.work.all = map[*Work]struct{}{}
 	p.remembered, p.guesses = newRemembered(p.now), newGuesses(p.now)
 	if p.log == nil {

@@ -84,10 +84,15 @@ func (p *Provider) Challenge(name string, from netip.Addr) (*Challenge, error) {
 	return c, nil
 }
 
-// nobody returns keys that match no password. They are the same for a name as long as the process runs.
+// HideUnknown sets the function that returns the secret for the salts of users that do not exist. It must be the same
+// secret on all routers of a cluster. Otherwise their different salts show that a user does not exist. By default it is
+// a secret of the process. HideUnknown must be called before the first sign-in.
+func (p *Provider) HideUnknown(secret func() []byte) { p.unknown = secret }
+
+// nobody returns keys that match no password. They are the same for a name as long as the secret is the same.
 func (p *Provider) nobody(name string) scram.Keys {
 	sum := func(what string) []byte {
-		m := hmac.New(sha256.New, p.unknown[:])
+		m := hmac.New(sha256.New, p.unknown())
 		m.Write([]byte(what))
 		m.Write([]byte(name))
 		return m.Sum(nil)

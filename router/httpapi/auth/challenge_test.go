@@ -119,3 +119,22 @@ func TestIterations(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownUsersAreAlike checks that a name without a user has the same salt on routers with the same secret, and
+// another one with another secret.
+func TestUnknownUsersAreAlike(t *testing.T) {
+	salt := func(secret string) string {
+		p := inline(t, "ann=secret")
+		if secret != "" {
+			p.HideUnknown(func() []byte { return []byte(secret) })
+		}
+		c, err := p.Challenge("nobody", home)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(c.Keys.Salt)
+	}
+	if salt("a") != salt("a") || salt("a") == salt("b") || salt("") == salt("") {
+		t.Error("the salts do not depend on the secret alone")
+	}
+}
