@@ -68,3 +68,85 @@ func TestInvisible(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=sql-line] code').textContent.includes("'\\u202eabc'") &&
 		document.querySelector('.coloured .unseen') && document.querySelector('.coloured').textContent.includes('host=abc')`)
 }
+
+// TestBackToPlace leaves Explore in the middle of its list: Back shows the same rows.
+func TestBackToPlace(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(1000)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=level%3Ainfo&from=-6h")
+	b.until(loaded)
+	b.until(`(document.querySelector('.list [data-ui=rows]').scrollTop = 1e6,
+		Number(document.querySelector('[data-ui=row]').dataset.index) > 400)`)
+	row := eval[string](b, `document.elementFromPoint(700, document.querySelector('.list [data-ui=rows]').
+		getBoundingClientRect().top + 40).closest('[data-ui=row]').dataset.id`)
+	eval[bool](b, `(document.querySelector('.said a').click(), true)`)
+	b.until(`document.querySelector('[data-ui=editor]')`)
+	eval[bool](b, `(history.back(), true)`)
+	b.until(loaded)
+	b.until(`[...document.querySelectorAll('[data-ui=row]')].some((e) => e.dataset.id === ` + quote(row) + ` &&
+		e.getBoundingClientRect().top > 0 && e.getBoundingClientRect().bottom < innerHeight)`)
+}
+
+// TestLinesInJSON checks that a stack trace in JSON is shown by lines, and as it is stored on request.
+func TestLinesInJSON(t *testing.T) {
+	s := start(t)
+	rows := logs(1)
+	rows[0]["detail"] = `{"kind":"IO","stack":"boom\n\tat Cart.total"}`
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.clickByMouse(`[data-ui=row]`)
+	value := `document.querySelector('[data-ui=detail-field][data-name=detail] [data-ui=detail-value]').textContent`
+	b.until(value + `.includes('"stack": "boom\n    \tat Cart.total"')`)
+	b.click(`[data-ui=as-stored]`)
+	b.until(value + `.includes('boom\\n\\tat')`)
+}
+
+// TestColumnByKey chooses a column without the mouse.
+func TestColumnByKey(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(5)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.press("e")
+	b.until(`document.activeElement.matches('.panel .find')`)
+	b.keys("hos\r")
+	b.until(`new URLSearchParams(location.search).get('cols') === 'host' && document.activeElement.value === ''`)
+	b.until(`document.querySelector('.colhead [data-name=host]')`)
+}
+
+// TestWrongPassword checks that what is typed after a wrong password replaces it, and that Settings keeps its name.
+func TestWrongPassword(t *testing.T) {
+	s, password := startWithAdmin(t)
+	b := openAlone(t, s.url+"/dashboard/tables")
+	b.signIn("root", "not this one")
+	b.until(`document.querySelector('.signin .wrong')`)
+	b.until(`((e) => e.dataset.ui === 'login-password' && e.selectionStart === 0 && e.selectionEnd === e.value.length)(document.activeElement)`)
+	b.keys(password + "\r")
+	b.until(`!document.querySelector('.signin')`)
+	b.until(`document.querySelector('[data-ui=nav-settings]').textContent.replace(/\s+/g, ' ') === 'Settings root'`)
+}
+
+// TestTableList sorts by the newest row, and checks that the page of a table has values of a field that few rows have.
+func TestTableList(t *testing.T) {
+	s := start(t)
+	old := logs(30)
+	for i, row := range old {
+		row["ts"] = row["ts"].(int64) - 3_600_000
+		if i == 29 {
+			row["seldom"] = "once"
+		}
+	}
+	s.ingest("anew", logs(1)...)
+	s.ingest("bold", old...)
+	b := open(t, s.url+"/dashboard/tables")
+	first := `[...document.querySelectorAll('[data-ui=table-row]')].map((e) => e.dataset.name).join() === `
+	b.until(first + `'anew,bold'`)
+	head := `[...document.querySelectorAll('.tablehead button')].find((e) => e.textContent.startsWith('newest row'))`
+	eval[bool](b, `(`+head+`.click(), true)`)
+	b.until(first + `'anew,bold' && ` + head + `.textContent.includes('↓')`)
+	eval[bool](b, `(`+head+`.click(), true)`)
+	b.until(first + `'bold,anew'`)
+	b.click(`[data-name=bold] a`)
+	b.until(`[...document.querySelectorAll('.samples')].some((e) => e.textContent === 'once')`)
+}

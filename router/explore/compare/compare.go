@@ -83,7 +83,8 @@ type Answer struct {
 	// Low is set if a set has fewer than FewRows rows.
 	Low    bool    `json:"low"`
 	Fields []Field `json:"fields"`
-	// Same has the fields that hardly differ, and Unique the fields whose values differ in nearly every row.
+	// Same has the fields that hardly differ, and Unique the fields of which most rows have a value that hardly
+	// another row has.
 	Same   []string `json:"same"`
 	Unique []string `json:"unique"`
 
@@ -148,7 +149,7 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		out.SampledRows, out.SampledOf = min(budget.SampleRows, rows), rows
 		out.scale(float64(rows) / budget.SampleRows)
 	}
-	out.Unique = unique
+	out.Unique = append(unique, out.Unique...)
 	return out, nil
 }
 
@@ -195,7 +196,9 @@ type field struct {
 	numbers bool
 	score   float64
 	// rest has the rows of a and b with values that differ by chance only. Together they are one value.
-	rest   [2]int64
+	rest [2]int64
+	// rare has the rows with values that occur too rarely to be compared.
+	rare   int64
 	values []Value
 	most   int
 }
@@ -225,7 +228,7 @@ const bothCounts = "count(*) FILTER (WHERE a) AS na, count(*) FILTER (WHERE b) A
 
 // count counts the values of all fields in both sets.
 func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
-	out := &Answer{Fields: []Field{}, Same: []string{}}
+	out := &Answer{Fields: []Field{}, Same: []string{}, Unique: []string{}}
 	err := c.a.Run(ctx, "SELECT "+bothCounts+c.from(nil), func(rec arrow.RecordBatch) error {
 		out.A.Rows, out.B.Rows = number(rec.Column(0), 0), number(rec.Column(1), 0)
 		return nil
@@ -239,7 +242,7 @@ func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
 	}
 	var values []*field
 	for _, f := range list {
-		f.score, f.values, f.rest = 0, nil, [2]int64{}
+		f.score, f.values, f.rest, f.rare = 0, nil, [2]int64{}, 0
 		if !f.numbers {
 			values = append(values, f)
 			continue
@@ -256,7 +259,12 @@ func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
 	for _, f := range list {
 		f.score += difference(f.rest[0], f.rest[1], out)
 		score := math.Round(math.Sqrt(max(0, f.score))*10000) / 10000
-		if score < alike {
+		switch {
+		case score >= alike:
+		case f.scattered(out):
+			out.Unique = append(out.Unique, f.name)
+			continue
+		default:
 			out.Same = append(out.Same, f.name)
 			continue
 		}
@@ -272,8 +280,18 @@ func (c *comparer) count(ctx context.Context, list []*field) (*Answer, error) {
 	return out, nil
 }
 
+// rarely is the number of rows below which a value says nothing: it may be in one of two equal sets by chance.
+const rarely = 5
+
+// scattered reports whether most rows have a value that hardly another row has. Such a field seems alike in any two
+// sets, even if they have no value in common.
+func (f *field) scattered(of *Answer) bool { return !f.numbers && 2*f.rare > of.A.Rows+of.B.Rows }
+
 // add adds the counts of a value. Null is a value.
 func (f *field) add(value json.RawMessage, a, b int64, of *Answer) {
+	if a+b < rarely && string(value) != "null" {
+		f.rare += a + b
+	}
 	if by := difference(a, b, of); by > 0 {
 		f.score += by
 	} else {

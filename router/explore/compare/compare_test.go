@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -56,6 +57,30 @@ func TestChance(t *testing.T) {
 		score := scored(map[string][2]int64{"x": c.a, "y": c.b})
 		if (score > alike*alike) != c.want {
 			t.Errorf("%v and %v: %v", c.a, c.b, score)
+		}
+	}
+}
+
+// TestScattered checks which fields are not called alike, because most of their values are in a few rows only.
+func TestScattered(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rare  int64 // values of one row
+		nulls int64
+		want  bool
+	}{
+		{"an id in each row", 1000, 0, true},
+		{"an id in most rows", 600, 400, true},
+		{"an id in few rows", 100, 900, false},
+	} {
+		of := &Answer{A: Set{500}, B: Set{500}}
+		f := &field{most: 10}
+		for i := range c.rare {
+			f.add(json.RawMessage(strconv.Quote(fmt.Sprint(i))), i%2, 1-i%2, of)
+		}
+		f.add(json.RawMessage("null"), c.nulls/2, c.nulls/2, of)
+		if got := f.scattered(of); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
 		}
 	}
 }

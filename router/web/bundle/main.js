@@ -1,1 +1,1 @@
-import"./chunk-BJJFDVMV.js";
+import"./chunk-7ZD4YL2Y.js";

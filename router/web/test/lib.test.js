@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { completionAt } from '../app/lib/complete.js';
-import { formatBytes, formatDuration, indentedJson, leafName, splitHidden, splitMatches, visible } from '../app/lib/format.js';
+import { formatBytes, formatDuration, indentedJson, leafName, splitHidden, splitMatches, visible, withLines } from '../app/lib/format.js';
 import { axisTicks, stackBars } from '../app/lib/geometry.js';
 import { replaceBytes } from '../app/lib/edit.js';
 import { createHeights, rowsInSight } from '../app/lib/heights.js';
@@ -353,4 +353,11 @@ test('invisible characters of a text that is edited', () => {
   assert.deepEqual(splitHidden('a\tb\nc'), [plain('a\tb\nc')]);
   assert.deepEqual(splitHidden('a\u202eb\u200b'), [plain('a'), { text: '', hidden: true }, plain('b'), { text: '\u200b', hidden: true }]);
   assert.deepEqual(splitHidden(''), [plain('')]);
+});
+
+test('texts in JSON are shown by lines, and keep their other escapes', () => {
+  const json = JSON.stringify({ kind: 'E', stack: 'boom\n1\r\n\tat "x" \\n y', list: ['a\nb'] }, null, 2);
+  assert.equal(withLines(json), '{\n  "kind": "E",\n  "stack": "boom\n    1\n    \tat \\"x\\" \\\\n y",\n  "list": [\n    "a\n      b"\n  ]\n}');
+  assert.equal(withLines('"plain"'), '"plain"');
+  assert.equal(withLines(JSON.stringify({ 'a\nb': 1 }, null, 2)), '{\n  "a\\nb": 1\n}');
 });

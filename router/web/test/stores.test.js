@@ -340,18 +340,30 @@ test('a cancelled statement leaves neither the answer nor the error of the one b
 });
 
 test('statements that ran are kept, but not those with a password; the newest is first, and each is there once', async () => {
-  const history = { value: /** @type {string[]} */ ([]) };
+  const history = { value: [] };
+  const texts = () => history.value.map((run) => run.text);
   const addresses = [];
   const place = { here: { value: { params: new URLSearchParams() } }, page: { value: 'sql' }, set: (_, { q }) => addresses.push(q) };
-  const sql = createSql({ api: { sql: async () => ({ rows: [] }) }, place, storage: { getItem: () => null, setItem() {} }, clock, history });
+  const api = {
+    sql: async (statement) => {
+      if (statement === 'SELECT 2') throw new Error('no');
+      return { rows: [] };
+    },
+  };
+  const sql = createSql({ api, place, storage: { getItem: () => null, setItem() {} }, clock, history });
   for (const text of ['SELECT 1', 'SELECT 2', "ALTER USER ann PASSWORD 'secret'", 'SELECT 1', 'x'.repeat(20000)]) {
     sql.write(text);
     await sql.run(text);
   }
-  assert.deepEqual(history.value, ['SELECT 1', 'SELECT 2']);
+  assert.deepEqual(texts(), ['SELECT 1', 'SELECT 2']);
+  assert.deepEqual(
+    history.value.map((run) => run.failed),
+    [false, true],
+  );
+  assert.ok(history.value.every((run) => run.at > 0 && run.ms >= 0));
   assert.ok(addresses.length > 0 && !addresses.some((q) => q.includes('secret')));
   sql.forget('SELECT 1');
-  assert.deepEqual(history.value, ['SELECT 2']);
+  assert.deepEqual(texts(), ['SELECT 2']);
   sql.forget();
   assert.deepEqual(history.value, []);
 });

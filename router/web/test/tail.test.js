@@ -61,7 +61,7 @@ function following(address, session, missing = 0) {
   };
 }
 
-test('a held list keeps its rows when the ring drops them', async (t) => {
+test('a held list stands still, also when the ring drops its rows', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const { tail, send } = following('/dashboard/tail?t=app');
   void tail.follow();
@@ -76,15 +76,24 @@ test('a held list keeps its rows when the ring drops them', async (t) => {
   assert.equal(shown(), 'ab');
   tail.hold();
   await send('c');
-  assert.equal(shown(), 'abc'); // there is room
+  assert.equal(shown(), 'ab'); // although there is room
   assert.equal(tail.drawn.value.still, false);
   await send('d', 'e');
   await send('f');
-  assert.equal(shown(), 'abc');
+  assert.equal(shown(), 'ab');
   assert.deepEqual([tail.drawn.value.still, tail.drawn.value.dropped, tail.fresh()], [true, 0, 4]);
   tail.release();
   assert.equal(shown(), 'def');
   assert.deepEqual([tail.drawn.value.still, tail.drawn.value.dropped], [false, 3]);
+  tail.most.value = 10;
+  tail.hold();
+  await send('g');
+  tail.mark(); // below all that has come
+  assert.match(shown(), /^defgmark /);
+  assert.equal(tail.fresh(), 0);
+  await send('h');
+  assert.match(shown(), /^defgmark [^h]*$/);
+  assert.equal(tail.fresh(), 1);
 });
 
 test('a tail asks with the columns that were chosen, those of the address before those that are kept', async () => {

@@ -8,7 +8,7 @@ const most = 1200;
 const step = 16;
 
 /**
- * @typedef {{id: string, name: string, title: string, width: number, sorted?: 'up' | 'down' | ''}} Column
+ * @typedef {{id: string, name: string, title: string, width: number, sorted?: 'up' | 'down' | '', number?: boolean}} Column number: its values are at the right
  *
  * @param {object} props
  * @param {Column[]} props.columns
@@ -42,7 +42,7 @@ export function ColumnHeads({ columns, onMove, onWidth, onSort }) {
     (
       column,
       index,
-    ) => html`<span class="col" key=${column.id} style=${{ width: `${column.width}px` }} draggable=${Boolean(onMove)} data-ui="column" data-name=${column.id}
+    ) => html`<span class=${`col ${column.number ? 'r' : ''}`} key=${column.id} style=${{ width: `${column.width}px` }} draggable=${Boolean(onMove)} data-ui="column" data-name=${column.id}
       onDragStart=${(/** @type {DragEvent} */ e) => {
         dragged.current = index;
         e.dataTransfer?.setData('text/plain', column.id);
@@ -54,7 +54,7 @@ export function ColumnHeads({ columns, onMove, onWidth, onSort }) {
         if (dragged.current >= 0 && dragged.current !== index) onMove?.(dragged.current, index);
         dragged.current = -1;
       }}>
-      <button class="text" title=${column.title} aria-label=${`Column ${column.id}${column.sorted ? `, sorted ${column.sorted}` : ''}`} onKeyDown=${(/** @type {KeyboardEvent} */ e) => key(e, index)}
+      <button class="text" title=${column.title} aria-label=${`Column ${column.name}${column.sorted ? `, sorted ${column.sorted}` : ''}`} onKeyDown=${(/** @type {KeyboardEvent} */ e) => key(e, index)}
         onClick=${() => onSort?.(index)}>${column.name}${column.sorted && html`<i>${column.sorted === 'down' ? '↓' : '↑'}</i>`}</button>
       <${Grip} width=${column.width} onWidth=${(/** @type {number} */ width) => widen(index, width)} /></span>`,
   );

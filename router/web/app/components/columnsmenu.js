@@ -1,6 +1,7 @@
 // The menu with the columns beside the line and their order.
 
 import { html, useState } from '../../vendor/core.js';
+import { visible } from '../lib/format.js';
 import { mostColumns } from '../stores/columns.js';
 import { Menu } from './menu.js';
 import { RoleChooser } from './roles.js';
@@ -22,18 +23,25 @@ function Chooser({ explore }) {
   const wanted = find.trim().toLowerCase();
   const others = fields.filter((f) => !cols.includes(f.name) && f.name.toLowerCase().includes(wanted));
   const full = cols.length >= mostColumns;
-  return html`<input class="find" type="search" placeholder="Find a field" aria-label="Find a field" value=${find}
+  /** Enter takes the first field that is found. @param {KeyboardEvent} event */
+  function key(event) {
+    if (event.key !== 'Enter' || wanted === '' || others.length === 0 || full) return;
+    event.preventDefault();
+    explore.toggleColumn(others[0].name);
+    setFind('');
+  }
+  return html`<input class="find" type="search" placeholder="Find a field" aria-label="Find a field" value=${find} onKeyDown=${key}
       onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
     <ul>${cols.map(
       (name, i) =>
-        html`<li class="on" key=${name}><button class="choice" data-ui="column-remove" aria-label=${`${name}: remove the column`} onClick=${() => explore.toggleColumn(name)}>✓ ${name}</button>
+        html`<li class="on" key=${name}><button class="choice" data-ui="column-remove" aria-label=${`${name}: remove the column`} onClick=${() => explore.toggleColumn(name)}>✓ ${visible(name)}</button>
           <button class="text" disabled=${i === 0} aria-label=${`Move ${name} to the left`} onClick=${() => explore.moveColumn(i, i - 1)}>←</button>
           <button class="text" disabled=${i === cols.length - 1} aria-label=${`Move ${name} to the right`} onClick=${() => explore.moveColumn(i, i + 1)}>→</button></li>`,
     )}${others
       .slice(0, mostShown)
       .map(
         ({ name }) =>
-          html`<li key=${name}><button class="choice" data-ui="column-add" disabled=${full} onClick=${() => explore.toggleColumn(name)}>${name}</button></li>`,
+          html`<li key=${name}><button class="choice" data-ui="column-add" disabled=${full} onClick=${() => explore.toggleColumn(name)}>${visible(name)}</button></li>`,
       )}</ul>
     ${full && html`<p class="quiet">There are at most ${mostColumns} columns.</p>`}
     ${others.length > mostShown && html`<p class="quiet">${others.length - mostShown} more: type a part of the name.</p>`}

@@ -1,7 +1,7 @@
 // The fields in which two sets of rows differ, the most different first.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { clauseFor } from '../lib/edit.js';
+import { clauseFor, valuesOf } from '../lib/edit.js';
 import { formatCount, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
 import { Empty, ErrorPanel } from './states.js';
@@ -35,7 +35,7 @@ export function Compare({ stores }) {
     <div class=${`compared ${analysis.comparison.since.value && answer ? 'dim' : ''}`}>${answer?.fields.map(
       (field) => html`<${Card} key=${field.name} field=${field} answer=${answer} onOnly=${explore.only} onWithout=${explore.without} />`,
     )}
-    ${answer && (answer.same.length > 0 || answer.unique.length > 0) && html`<p class="quiet none">${answer.same.length > 0 && `Alike in both: ${answer.same.join(', ')}. `}${answer.unique.length > 0 && `Different in each row: ${answer.unique.join(', ')}.`}</p>`}</div></div>`;
+    ${answer && !empty && html`<${OtherFields} answer=${answer} search=${q} fields=${explore.fields.value.value?.fields ?? []} />`}</div></div>`;
 }
 
 /**
@@ -46,6 +46,25 @@ function Nothing({ answer, before }) {
   const none =
     answer.b.rows > 0 ? 'A has no rows.' : answer.a.rows === 0 ? 'Neither set has rows.' : before ? 'The range before has no rows.' : 'B has no rows.';
   return html`<${Empty} title="There is nothing to compare."><p>${none} Drag over a part of the histogram to compare it with the rest, or write another search.</p><//>`;
+}
+
+/**
+ * The fields that are not drawn, and why.
+ * @param {{answer: import('../stores/analysis.js').Comparison, search: string, fields: import('../stores/explore.js').Field[]}} props
+ */
+function OtherFields({ answer, search, fields }) {
+  const fixed = answer.same.filter((name) => valuesOf(search, name).size > 0);
+  const said = new Set([...answer.same, ...answer.unique, ...answer.fields.map((f) => f.name)]);
+  const groups = [
+    ['Alike in both', answer.same.filter((name) => !fixed.includes(name))],
+    ['The same by the search', fixed],
+    ['Too many different values to compare', answer.unique],
+    ['Not compared', fields.filter((f) => f.fill > 0 && f.role !== 'time' && !said.has(f.name)).map((f) => f.name)],
+  ];
+  return groups.map(
+    ([title, names]) =>
+      names.length > 0 && html`<p class="quiet none" data-ui="not-differing">${title}: ${visible(/** @type {string[]} */ (names).join(', '))}.</p>`,
+  );
 }
 
 /** @param {{field: import('../stores/analysis.js').ComparedField, answer: import('../stores/analysis.js').Comparison, onOnly: (clause: string) => void, onWithout: (clause: string) => void}} props */

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
-import { formatBytes, formatCount, indentedJson, leafName, valueText, visible } from '../lib/format.js';
+import { formatBytes, formatCount, indentedJson, leafName, valueText, visible, withLines } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
 import { describeTime, partsOfTime } from '../lib/time.js';
 import { copyText } from './copy.js';
@@ -57,7 +57,8 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
   const share = shareOf?.(name, value);
   const text = valueText(value);
   const object = typeof value === 'object';
-  const indented = object ? '' : indentedJson(text);
+  const json = object ? JSON.stringify(value, null, 2) : indentedJson(text);
+  const indented = withLines(json) === (object ? json : text) ? '' : withLines(json);
   const long = object || indented !== '' || text.includes('\n') || text.length > 160;
   const cut = row.cut?.[name];
   const clause = clauseFor(name, text);
@@ -66,7 +67,7 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
     <dd class=${typeof value === 'number' ? 'n' : ''}>
       ${
         long
-          ? html`<${LongValue} text=${object ? JSON.stringify(value, null, 2) : text} indented=${indented} marks=${marks} cut=${cut} />`
+          ? html`<${LongValue} text=${object ? json : text} indented=${indented} marks=${marks} cut=${cut} />`
           : html`<span class="value" data-ui="detail-value">${text === '' ? '“”' : html`<${Marked} text=${text} marks=${marks} />`}${share && html`<small class="share">${share}</small>`}</span>`
       }
       <span class="value-acts">
@@ -91,8 +92,8 @@ const foldedCharacters = 2000;
 
 /**
  * A text of several lines, of which the first ones are shown at first.
- * @param {{text: string, indented: string, marks: RegExp | null, cut?: number}} props indented: the text with indents, if it
- *   is JSON; cut: its length in bytes, if it is longer than what is here
+ * @param {{text: string, indented: string, marks: RegExp | null, cut?: number}} props indented: the text with indents and
+ *   the lines of its texts, if it is JSON; cut: its length in bytes, if it is longer than what is here
  */
 function LongValue({ text: stored, indented, marks, cut }) {
   const [whole, setWhole] = useState(false);

@@ -90,7 +90,9 @@ function RefreshPicker({ explore }) {
 /** What the bars of the histogram are coloured by. @param {{explore: Explore}} props */
 function ByPicker({ explore }) {
   const by = explore.by.value;
-  const names = [...new Set([...(by === 'level' || by === 'none' ? [] : [by]), ...explore.usefulFields().map((f) => f.name)])];
+  const names = [...new Set([...(by === 'level' || by === 'none' ? [] : [by]), ...explore.usefulFields().map((f) => f.name)])].filter(
+    (name) => name !== 'level',
+  );
   return html`<label class="by">by <select aria-label="What the bars are coloured by" data-ui="by" value=${by}
     onChange=${(/** @type {Event} */ e) => explore.set({ by: /** @type {HTMLSelectElement} */ (e.currentTarget).value, hide: '' })}>
     <option value="level">level</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}<option value="none">nothing</option></select></label>`;

@@ -21,7 +21,10 @@ export function HiddenNotice({ text, onText }) {
   if (marked === 0) return null;
   const without = () => onText(parts.flatMap((part) => (part.hidden ? [] : [part.text])).join(''));
   const reorders = parts.some((part) => part.hidden && part.text === '');
-  return html`<div class="banner" role="status" data-ui="unseen">${marked === 1 ? 'This text has an invisible character, at the red mark.' : `This text has ${marked} invisible characters, at the red marks.`}
-    ${reorders && 'Such a character reverses text. Here, the text has the order in which it runs, but the cursor may stand elsewhere in that line.'}
+  const said = [
+    marked === 1 ? 'This text has an invisible character, at the red mark.' : `This text has ${marked} invisible characters, at the red marks.`,
+    reorders ? 'Such a character reverses text. Here, the text has the order in which it runs, but the cursor may stand elsewhere in that line.' : '',
+  ];
+  return html`<div class="banner" role="status" data-ui="unseen"><span>${said.join(' ')}</span>
     <button class="text go" onClick=${without}>${marked === 1 ? 'Remove it' : 'Remove them'}</button></div>`;
 }

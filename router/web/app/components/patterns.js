@@ -48,6 +48,7 @@ export function Patterns({ stores }) {
       <span role="group" aria-label="Order" class="orders">${Object.entries(orders).map(([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>${name}</button>`)}</span></div>
     <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
+    ${answer && list.length > 0 && html`<div class="patternhead" aria-hidden="true"><span class="count">rows<small>share</small></span><span class="when">over the range</span><span class="only">pattern</span><span class="wide before">range before</span><span class="wide since">first row here</span><span class="not"></span></div>`}
     <ul data-ui="patterns" class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
       (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false && !p.about}
         onOnly=${() => explore.only(p.query, { view: 'rows' })} onWithout=${() => explore.without(`(${p.query})`)} />`,
@@ -69,12 +70,12 @@ function ChooseText({ texts, onChoose }) {
 function PatternLine({ pattern, total, zone, exact, onOnly, onWithout }) {
   const share = total > 0 ? (pattern.count / total) * 100 : 0;
   const worst = levels.find((level) => pattern.levels[level] > 0 && isBad(level)) ?? '';
-  const before = pattern.before === 0 ? 'new' : `${formatCount(pattern.before)} before`;
+  const before = pattern.before === 0 ? 'new' : formatCount(pattern.before);
   return html`<li data-ui="pattern" class=${worst}>
     <span class="count">${exact ? '' : '≈ '}${formatCount(pattern.count)}<small>${share < 0.1 ? '< 0.1' : share.toFixed(1)} %</small></span>
     <${Spark} counts=${pattern.spark} level=${worst} />
     <button class="only" title=${pattern.example.text.slice(0, 500)} onClick=${onOnly}>${pattern.pattern.split('⟨*⟩').map((part, i) => html`${i > 0 && html`<i>⟨*⟩</i>`}${part}`)}</button>
-    <small class=${`wide ${pattern.before === 0 ? 'fresh' : ''}`}>${before}</small><small class="wide">since ${formatTime(pattern.first, zone).slice(5, 16)}</small>
+    <small title="Rows in the range before, of the same length" class=${`wide before ${pattern.before === 0 ? 'fresh' : ''}`}>${before}</small><small class="wide since" title="The first of these rows in this range">${formatTime(pattern.first, zone).slice(5, 16)}</small>
     <button class="text not" aria-label=${`Hide rows like ${pattern.pattern.slice(0, 60)}`} title="Hide these rows" onClick=${onWithout}>−</button></li>`;
 }
 

@@ -45,7 +45,7 @@ export function Plot({ answer }) {
     ${name === 'series' && html`<option value="-1">none</option>`}${answer.columns.map((c, i) => html`<option value=${i}>${c.name}</option>`)}</select></label>`;
   return html`<div class="plot" data-ui="plot" ref=${box}><div class="subhead"><span class="orders" role="group" aria-label="Kind">${kinds.map(
     (k) => html`<button class="text" aria-pressed=${k === kind} onClick=${() => setKind(k)}>${k}</button>`,
-  )}</span><span class="grow"></span>${zoom && html`<button class="text go" data-ui="whole-plot" onClick=${() => setZoom(null)}>Whole range</button>`}${pick('x', 'along')}${pick('y', 'up')}${pick('series', 'apart')}<button class="text" data-ui="plot-png" onClick=${save}>PNG</button></div>
+  )}</span><span class="grow"></span>${zoom && html`<button class="text go" data-ui="whole-plot" onClick=${() => setZoom(null)}>Whole range</button>`}${pick('x', 'X')}${pick('y', 'Y')}${pick('series', 'Series')}<button class="text" data-ui="plot-png" onClick=${save}>PNG</button></div>
     <${Drawing} drawn=${kind === 'stacked' ? { ...drawn, series: stacked(drawn.series) } : drawn} kind=${kind} onZoom=${(/** @type {[number, number]} */ range) => setZoom(range)} />
     <p class="legend">${drawn.series.map((s, i) => html`<span><i style=${{ background: colourOf(s.name.toLowerCase(), i) }}></i>${s.name}</span>`)}${drawn.left > 0 && html`<span class="quiet">${drawn.left} more are not drawn</span>`}</p></div>`;
 }

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { visible } from '../lib/format.js';
+import { rangeText } from '../lib/time.js';
 import { longestAddress } from '../stores/place.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
@@ -10,7 +11,9 @@ import { ErrorPanel } from './states.js';
 
 /** @param {{stores: import('../main.js').Stores, frozen: () => string}} props frozen: the address with the range on screen */
 export function ShareMenu({ stores, frozen }) {
-  const { saved, explore } = stores;
+  const { saved, explore, prefs } = stores;
+  const { from, to } = explore.state.value;
+  const moves = from.startsWith('-') || to.startsWith('-') || to === ''; // empty: now
   // Until the first rows are there, the range on screen is not known, and a link would hold the relative one.
   const unknown = explore.range.value === null && (explore.fields.error.value ?? explore.first.error.value) === null;
 
@@ -28,8 +31,8 @@ export function ShareMenu({ stores, frozen }) {
   const copy = (link) => void (link.length > longestAddress ? short(link) : copyText(link));
 
   return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`
-    <button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (close(), copy(frozen()))}>Copy link to these rows</button>
-    <button class="choice" onClick=${() => (close(), copyText(location.href))}>Copy link with the range as it is</button>
+    <button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (close(), copy(frozen()))}>Copy link with these exact times</button>
+    ${moves && html`<button class="choice" data-ui="copy-moving" onClick=${() => (close(), copyText(location.href))}>Copy link to “${rangeText(from, to, prefs.zone.value)}”, which moves on</button>`}
     <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (close(), void short(frozen()))}>Copy short link</button>`}<//>`;
 }
 

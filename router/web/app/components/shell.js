@@ -32,7 +32,7 @@ export function TopBar({ pages, page, stores }) {
   return html`<header class="top">
     <button class="button skip" data-ui="skip" onClick=${toContent}>Go to the content</button>
     <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
-    <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}${id === 'rejects' && rejected > 0 && html` <small>${formatCount(rejected)}</small>`}</a>`)}</nav>
+    <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}${id === 'rejects' && rejected > 0 && html` <small title=${`${formatCount(rejected)} in the last day`}>${rejected > 99 ? '99+' : rejected}</small>`}</a>`)}</nav>
     <span class="grow"></span><${Palette} stores=${stores} pages=${pages} />
     ${
       state &&
@@ -44,7 +44,7 @@ export function TopBar({ pages, page, stores }) {
     <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
       onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
-    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}${!stores.signIn.canManage.value && html` <small>${mostOf(stores.signIn.session.value)}</small>`}</a>
+    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>Settings${stores.signIn.user.value && html` <small title=${stores.signIn.user.value}>${stores.signIn.user.value}</small>`}${!stores.signIn.canManage.value && html` <small>${mostOf(stores.signIn.session.value)}</small>`}</a>
   </header>`;
 }
 

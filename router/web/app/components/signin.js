@@ -20,7 +20,11 @@ function Form({ signIn }) {
   /** @param {SubmitEvent} event */
   function submit(event) {
     event.preventDefault();
-    void signIn.enter(credentialsOf(new FormData(/** @type {HTMLFormElement} */ (event.currentTarget))));
+    const form = /** @type {HTMLFormElement} */ (event.currentTarget);
+    void signIn.enter(credentialsOf(new FormData(form))).then(() => {
+      // What is typed next replaces the wrong password or token.
+      if (signIn.wrong.value) /** @type {HTMLInputElement | null} */ (form.querySelector('input[type=password]'))?.select();
+    });
   }
 
   function change() {

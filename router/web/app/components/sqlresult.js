@@ -154,11 +154,12 @@ function Grid({ answer, order, sort, onSort }) {
     title: visible(`${c.name}, ${c.type}; click: sort`),
     width: widths[i],
     sorted: sorted(i),
+    number: isNumeric(c.type),
   }));
   const row = (/** @type {number} */ index) => html`<div class="row cells" role="row" aria-rowindex=${index + 1} data-index=${index} key=${index}>
     ${rows[order[index]].map((cell, i) => {
       const text = cellText(cell, columns[i].type).slice(0, 300);
-      const look = cell === null ? 'nul' : typeof cell === 'number' && !columns[i].type.startsWith('Timestamp') ? 'num' : '';
+      const look = cell === null ? 'nul' : isNumeric(columns[i].type) ? 'num' : '';
       return html`<span role="gridcell" class=${`${look} ${index === at.row && i === at.column ? 'on' : ''}`} style=${{ width: `${widths[i]}px` }}
         onDblClick=${() => open(index, i)} onClick=${() => setAt({ row: index, column: i })}>${visible(text)}</span>`;
     })}</div>`;
@@ -190,9 +191,14 @@ function fullText(value, type) {
   }
 }
 
+/** Reports whether the values of a type are numbers: large ones come as texts. @param {string} type */
+function isNumeric(type) {
+  return /^(U?Int|Float|Decimal)/.test(type);
+}
+
 /** @param {SqlResult} answer */
 function guessWidths({ columns, rows }) {
-  const texts = rows.slice(0, 200).map((row) => row.map((cell, i) => cellText(cell, columns[i].type)));
+  const texts = rows.slice(0, 200).map((row) => row.map((cell, i) => visible(cellText(cell, columns[i].type).slice(0, 60))));
   return columns.map((c, i) => {
     const longest = texts.reduce((most, row) => Math.max(most, Math.min(row[i].length, 60)), c.name.length);
     return Math.ceil(Math.max(longest, 4) * 7.3) + 24;
@@ -204,12 +210,22 @@ function clamp(n, count) {
   return Math.max(0, Math.min(count - 1, n));
 }
 
+/** @param {string} text */
+function withCommas(text) {
+  return text.replace(/\b\d{4,}\b/g, (n) => formatCount(Number(n)));
+}
+
 /** How a statement runs: what is read, and each step of the engine with its time. @param {{sql: import('../main.js').Stores['sql'], tab: import('../stores/sql.js').Tab, statement: string}} props */
 function Plan({ sql, tab, statement }) {
   useEffect(() => void sql.explain(statement), [statement]);
   const rows = tab.plan.value.value?.rows ?? [];
   const read = rows.find(([key]) => key === 'segments')?.[1];
   return html`<div class="scrolled plan" data-ui="plan"><${Progress} since=${tab.plan.since.value} onCancel=${tab.plan.cancel} /><${ErrorPanel} latest=${tab.plan} what="EXPLAIN ANALYZE" />
-    ${read && html`<p class="none">It reads ${String(read)}.</p>`}
+    ${
+      read &&
+      html`<ul class="read" data-ui="plan-read">${String(read)
+        .split(/;\s*|\n\s*/)
+        .map((part) => html`<li>${withCommas(part)}</li>`)}</ul>`
+    }
     ${rows.filter(([key]) => key !== 'segments').map(([, text]) => html`<pre tabindex="0">${String(text)}</pre>`)}</div>`;
 }

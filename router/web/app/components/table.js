@@ -1,7 +1,7 @@
 // One table: its size, its columns, its segments over time, its statement, and what can be done to it.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { formatBytes, formatCount, formatDuration, valueText, visible } from '../lib/format.js';
+import { formatBytes, formatCount, formatDuration, spacedTtl, valueText, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
 import { quoteName } from '../lib/sqlquote.js';
@@ -9,6 +9,7 @@ import { sqlPieces } from '../lib/sqltext.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 import { ErrorPanel, Progress } from './states.js';
+import { newestRows } from '../stores/table.js';
 import { TableAction, useTableActions } from './tableactions.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
@@ -69,7 +70,7 @@ function Facts({ info, lastRow, zone }) {
   const facts = [
     ['rows', info.sized && formatCount(info.rows)],
     ['bytes', info.sized && `${formatBytes(info.bytes)}${info.rows > 0 ? `, ${formatBytes(info.bytes / info.rows)} a row` : ''}`],
-    ['kept for', info.ttl || 'forever'],
+    ['kept for', spacedTtl(info.ttl)],
     ['shards', info.shards.join(', ')],
     [
       'newest row',
@@ -85,9 +86,9 @@ function Columns({ fields, rows }) {
   return html`<h3 class="head">Columns<span class="quiet">${formatCount(fields.length)}; of the newest 1,000 rows: how many have a value</span></h3>
     <div class="wide-table" tabindex="0" role="region" aria-label="Columns of the table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
     <tbody>${fields.map((f) => {
-      const values = [...new Set(rows.map((row) => valueText(row.v[f.name])).filter(Boolean))];
+      const values = [...new Set(rows.map((row) => valueText(row.v[f.name])).filter(Boolean))].slice(0, 3);
       return html`<tr><td>${f.name}${f.role && html`<small>${f.role}</small>`}</td><td>${f.type}</td><td>${f.index ?? ''}</td>
-        <td class="r">${Math.round(f.fill * 100)} %</td><td class="samples" title=${values.join(', ').slice(0, 500)}>${visible(values.join(', ').slice(0, 120))}</td></tr>`;
+        <td class="r">${Math.round(f.fill * 100)} %</td><td class="samples" title=${values.join(', ').slice(0, 500)}>${values.length === 0 && f.fill > 0 ? html`<span class="quiet">none in the newest ${newestRows} rows</span>` : visible(values.join(', ').slice(0, 120))}</td></tr>`;
     })}</tbody></table></div>`;
 }
 

@@ -152,6 +152,26 @@ export function indentedJson(text) {
 }
 
 /**
+ * Shows the ends of lines and the tabs in the texts of JSON that is indented as such: a stack trace is read by lines.
+ * @param {string} json
+ */
+export function withLines(json) {
+  return json
+    .split('\n')
+    .map((line) => {
+      const begin = /^\s*(?:"(?:[^"\\]|\\.)*": )?(?="(?:[^"\\]|\\.)*",?$)/.exec(line);
+      if (!begin || !/\\[nt]/.test(line)) return line;
+      const margin = `\n${' '.repeat(/** @type {RegExpExecArray} */ (/^ */.exec(line))[0].length + 2)}`;
+      const value = line.slice(begin[0].length).replace(/\\r\\n|\\./g, (escape) => {
+        if (escape.endsWith('n')) return margin;
+        return escape === '\\t' ? '\t' : escape;
+      });
+      return begin[0] + value;
+    })
+    .join('\n');
+}
+
+/**
  * Splits a text at the words that a search looks for.
  * @param {string} text
  * @param {RegExp | null} wanted with the flag g
@@ -169,6 +189,11 @@ export function splitMatches(text, wanted) {
   }
   if (from < text.length || parts.length === 0) parts.push({ text: text.slice(from), hit: false });
   return parts;
+}
+
+/** How long rows are kept, as the server writes it, with blanks: 7 days. @param {string} ttl empty: forever */
+export function spacedTtl(ttl) {
+  return ttl.replace(/(\d)([a-z])/g, '$1 $2') || 'forever';
 }
 
 /** Writes a text as one word of a shell, which the shell takes as it is. @param {string} text */

@@ -1,6 +1,6 @@
 // Explore: search, histogram, fields, rows and one row.
 
-import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js';
 import { ContextPane } from '../components/context.js';
 import { Detail } from '../components/detail.js';
 import { move, useExploreKeys } from '../components/explorekeys.js';
@@ -39,6 +39,7 @@ export function ExplorePage({ stores }) {
   const { explore, tables, prefs } = stores;
   const state = explore.state.value;
   const key = JSON.stringify([state.db, state.tables, state.q, state.from, state.to, state.by, state.order, state.partial, explore.roles.value]);
+  useMemo(() => explore.comeBack(), []); // before the rows of the former list are drawn, which is then at its top
   useEffect(() => explore.runOnce(), [key]);
   useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
   useEffect(() => void explore.loadContext(), [state.view, explore.opened.value.value, explore.apart.value]);

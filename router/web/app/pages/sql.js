@@ -16,6 +16,7 @@ import { colourSql } from '../lib/sqltext.js';
 import { changesIn, statementAt } from '../lib/statements.js';
 import { unknownParts } from '../lib/url.js';
 import { rowLimits } from '../stores/sql.js';
+import { toast } from '../stores/toast.js';
 
 /** @typedef {import('../stores/sql.js').Tab} Tab */
 
@@ -39,9 +40,10 @@ export function SqlPage({ stores }) {
     const element = /** @type {HTMLTextAreaElement} */ (area.current);
     const { selectionStart: from, selectionEnd: to, value } = element;
     const statement = from < to ? value.slice(from, to).trim() : statementAt(value, from);
-    if (!statement) return;
+    if (!statement) return toast('There is no statement to run.');
     if (changesIn(statement).length > 0) setAsked(statement);
     else void sql.run(statement);
+    return undefined;
   }
   useEffect(() => stores.keys.bind({ 'ctrl+Enter': ['run the statement', () => run()] }), [stores]);
 
@@ -75,7 +77,7 @@ export function SqlPage({ stores }) {
       <span class="quiet">database ${sql.db()}; times are in UTC</span>
     </div>
     <${Progress} since=${tab.latest.since.value} onCancel=${tab.latest.cancel} />
-    ${tab.latest.cancelled.value && html`<p class="quiet" role="status" data-ui="cancelled">The statement was cancelled.</p>`}
+    ${tab.latest.cancelled.value && html`<p class="quiet none" role="status" data-ui="cancelled">The statement was cancelled. <button class="text go" data-ui="retry" onClick=${tab.latest.again}>Run it again</button></p>`}
     <${ErrorPanel} latest=${tab.latest} what="The statement" />
     ${answer && !tab.latest.error.value && html`<${Results} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${

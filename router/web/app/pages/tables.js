@@ -7,7 +7,7 @@ import { NoTable } from '../components/norows.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { TableDetail } from '../components/table.js';
 import { VirtualList } from '../components/virtual.js';
-import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
+import { formatBytes, formatCount, formatDuration, spacedTtl } from '../lib/format.js';
 import { unknownParts } from '../lib/url.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
@@ -17,12 +17,14 @@ const columns = [
   ['name', 'table', (t) => `${t.db}.${t.name}`, 'name'],
   ['rows', 'rows', (t) => t.rows, 'r'],
   ['bytes', 'bytes', (t) => t.bytes, 'r'],
-  ['last', 'newest row', null, 'opt'],
+  ['last', 'newest row', null, 'r opt'],
   ['each', 'bytes a row', (t) => (t.rows > 0 ? t.bytes / t.rows : 0), 'r opt'],
-  ['ttl', 'ttl', (t) => t.ttl, 'opt'],
-  ['shards', 'shards', (t) => t.shards[0] ?? 0, 'opt'],
+  ['ttl', 'kept for', (t) => t.ttl, 'opt'],
+  ['shards', 'shards', (t) => t.shards[0] ?? 0, 'r opt'],
   ['created', 'created', (t) => t.created, 'opt'],
 ];
+
+const mostAsked = 500; // tables whose newest rows are asked for, to sort by them
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function TablesPage({ stores }) {
@@ -56,7 +58,8 @@ export function TablesPage({ stores }) {
   }
 
   const all = tables.all.value;
-  const shown = useMemo(() => sorted(all, find, sort), [all, find, sort]);
+  const times = sort.by === 'last' ? stores.lastRows.times.value : null;
+  const shown = useMemo(() => sorted(all, find, sort, stores.lastRows), [all, find, sort, times]);
   const one = name ? all.find((t) => t.db === db && t.name === name) : undefined;
   const known = tables.latest.value.value !== null;
   return html`<h1 class="hidden">Tables</h1>
@@ -97,10 +100,12 @@ function said(all, shown) {
  * @param {TableInfo[]} all
  * @param {string} find
  * @param {{by: string, down: boolean}} sort
+ * @param {import('../stores/lastrows.js').LastRows} lastRows
  */
-function sorted(all, find, sort) {
+function sorted(all, find, sort, lastRows) {
   const wanted = find.trim().toLowerCase();
-  const valueOf = columns.find(([id]) => id === sort.by)?.[2] ?? ((t) => `${t.db}.${t.name}`);
+  const newest = (/** @type {TableInfo} */ t) => Date.parse(lastRows.of(t) || '') || 0;
+  const valueOf = sort.by === 'last' ? newest : (columns.find(([id]) => id === sort.by)?.[2] ?? ((t) => `${t.db}.${t.name}`));
   const order = new Intl.Collator('en', { numeric: true });
   const list = all.filter((t) => `${t.db}.${t.name}`.toLowerCase().includes(wanted));
   list.sort((a, b) => {
@@ -122,8 +127,7 @@ function sorted(all, find, sort) {
 function TableList({ shown, sort, onSort, selected, onOpen, lastRows }) {
   const narrow = useNarrow();
   useEffect(() => lastRows.stop, [lastRows]);
-  const head = columns.map(([id, name, value, look]) => {
-    if (!value) return html`<span class=${look}>${name}</span>`;
+  const head = columns.map(([id, name, , look]) => {
     const by = sort.by === id;
     return html`<button class=${look} aria-pressed=${by} title=${`Sort by ${name}`}
       onClick=${() => onSort({ by: id, down: by ? !sort.down : look.startsWith('r') })}>${name}${by && (sort.down ? ' ↓' : ' ↑')}</button>`;
@@ -137,14 +141,14 @@ function TableList({ shown, sort, onSort, selected, onOpen, lastRows }) {
       data-ui="table-row" data-name=${t.name} onClick=${() => onOpen(t.db, t.name)}>
       <span class="name" role="gridcell"><a href=${`/dashboard/tables?${new URLSearchParams({ db: t.db, t: t.name })}`}><b>${t.db}.</b>${t.name}</a></span>
       <span class="r" role="gridcell">${t.sized && formatCount(t.rows)}</span><span class="r" role="gridcell">${t.sized && formatBytes(t.bytes)}</span>
-      <span class="opt" role="gridcell" data-ui="last-row" title=${lastRows.of(t)}>${agoText(lastRows.of(t))}</span>
-      <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(t.bytes / t.rows) : ''}</span><span class="opt" role="gridcell">${t.ttl || 'forever'}</span>
-      <span class="opt" role="gridcell">${t.shards.join(', ')}</span><span class="opt" role="gridcell">${t.created.slice(0, 10)}</span></div>`;
+      <span class="r opt" role="gridcell" data-ui="last-row" title=${lastRows.of(t)}>${agoText(lastRows.of(t))}</span>
+      <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(t.bytes / t.rows) : ''}</span><span class="opt" role="gridcell">${spacedTtl(t.ttl)}</span>
+      <span class="r opt" role="gridcell">${t.shards.join(', ')}</span><span class="opt" role="gridcell">${t.created.slice(0, 10)}</span></div>`;
   }
 
   return html`<div class="tablehead tablerow">${head}</div>
     <div class="rows"><${VirtualList} count=${shown.length} height=${narrow ? 44 : 28} label=${`${shown.length} tables`} row=${row}
-      onSee=${(/** @type {number} */ from, /** @type {number} */ to) => void lastRows.see(narrow ? [] : shown.slice(from, to))}
+      onSee=${(/** @type {number} */ from, /** @type {number} */ to) => void lastRows.see(narrow ? [] : sort.by === 'last' ? shown.slice(0, mostAsked) : shown.slice(from, to))}
       focus=${selected ? shown.indexOf(selected) : -1} resetKey=${`${sort.by}${sort.down}`} /></div>`;
 }
 

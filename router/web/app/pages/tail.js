@@ -125,12 +125,12 @@ export function TailPage({ stores }) {
       <span class="grow"></span>
       ${held && html`<button class="button" data-ui="tail-new" onClick=${tail.release}>↓ ${formatCount(tail.fresh())} new rows</button>`}
       ${dropped > 0 && html`<span class="quiet" data-ui="tail-dropped">${formatCount(dropped)} older rows are in the table only</span>`}
-      ${still && html`<span class="quiet" data-ui="tail-still">more rows came than are kept: this list stands still until you follow again</span>`}
+      ${still && html`<span class="quiet" data-ui="tail-still">more new rows came than are kept: the oldest of them are in the table only</span>`}
       <a class="text" data-ui="explore-this" href=${inExplore(tail)}
         >Explore this</a
       >
     </div>
-    ${tail.ended.value && html`<${Ended} tail=${tail} />`}
+    ${tail.ended.value && !(tail.trying.value && stores.health.error.value?.status === 0) && html`<${Ended} tail=${tail} />`}
     ${!tail.isMissing() && html`<${ErrorPanel} latest=${{ ...tail.fields, again: () => void tail.follow() }} what="Following the table" />`}
     <div class=${`panes tail ${opened ? '' : 'no-detail'}`}>
       <section class="pane list" aria-label="Rows" onMouseDown=${(/** @type {MouseEvent} */ e) => {
@@ -191,7 +191,7 @@ function Ended({ tail }) {
   const [fault, nearest] = [tail.fault.value, tail.nearest.value];
   return html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value}
     ${nearest.map((name) => html` <button class="text go" data-ui="nearest" onClick=${() => tail.set({ q: tail.replaceFault(name) })}>${name}</button>`)}
-    ${!fault && html` <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button> <a class="text go" href=${inExplore(tail)}>Show them in Explore</a>`}</div>`;
+    ${!fault && html` <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>${tail.trying.value ? 'Try now' : 'Follow again'}</button>`}</div>`;
 }
 
 /** Says why there are no rows. @param {import('../main.js').Stores['tail']} tail */

@@ -54,6 +54,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   let ran = ''; // the tables whose fields are known
   let runs = 0;
   let early = false; // a run has begun before the page is drawn
+  let drawn = false; // the page was drawn before
 
   const shape = computed(() => shapeOf(fields.value.value));
   const marks = computed(() => wantedWords(state.value.q));
@@ -347,6 +348,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
     ...named,
     ignored,
     run,
+    /** Shows the list as it was when the reader left the page; the first time, that is what a reload has kept. */
+    comeBack() {
+      if (drawn) reload.comeBack();
+      drawn = true;
+    },
     /** Begins before the page is drawn; the page then does not begin again. */
     runEarly() {
       early = state.value.tables.length > 0;

@@ -34,6 +34,7 @@ export function createLastRows(api, clock) {
   }
 
   return {
+    times,
     /** The newest row of a table as RFC 3339; empty: it has none; undefined: not known. @param {{db: string, name: string}} table */
     of: (table) => times.value[keyOf(table)],
     /** Asks about the tables in sight, and leaves off those that were. @param {{db: string, name: string}[]} tables */

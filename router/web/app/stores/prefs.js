@@ -5,7 +5,15 @@ import { browserZone } from '../lib/time.js';
 
 /** @typedef {ReturnType<typeof createPrefs>} Prefs */
 
+/** @typedef {{text: string, at?: number, ms?: number, failed?: boolean}} Run a statement that ran, when, for how long and whether it failed */
+
 const mostTables = 200;
+
+/** @param {any} entry a run, or a text alone @returns {Run | null} */
+function asRun(entry) {
+  if (typeof entry === 'string') return { text: entry };
+  return typeof entry?.text === 'string' ? entry : null;
+}
 
 /** @param {Pick<Storage, 'getItem' | 'setItem'>} storage */
 export function createPrefs(storage) {
@@ -20,7 +28,7 @@ export function createPrefs(storage) {
     detailWidth: kept('detail-width', '412'),
     fieldsShown: kept('fields-shown', 'yes'),
     history: list('history'),
-    sqlHistory: list('sql-history'), // the statements that ran, the newest first
+    sqlHistory: list('sql-history', asRun), // the statements that ran, the newest first
     /** The texts whose patterns are shown, of tables without a message: table=field, the one chosen last first. */
     patternFields: list('pattern-fields'),
     /** Of each table, by db.table: its columns, the fields that are open, the widths of columns. */
@@ -74,13 +82,17 @@ export function createPrefs(storage) {
     return value;
   }
 
-  /** @param {string} name */
-  function list(name) {
-    /** @type {string[]} */
+  /**
+   * @template [T=string]
+   * @param {string} name
+   * @param {(entry: unknown) => T | null} [entry] null: it is of another version
+   */
+  function list(name, entry = (text) => /** @type {any} */ (typeof text === 'string' ? text : null)) {
+    /** @type {T[]} */
     let initial = [];
     try {
       const stored = JSON.parse(read(name) ?? '[]');
-      if (Array.isArray(stored)) initial = stored.filter((text) => typeof text === 'string');
+      if (Array.isArray(stored)) initial = stored.map(entry).filter((kept) => kept !== null);
     } catch {
       // the stored text is not a list
     }

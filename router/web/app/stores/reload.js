@@ -23,6 +23,11 @@ export function createReload(storage, search, prefix = 'cordwood') {
   }
 
   return {
+    /** Begins as after a reload: the reader comes back from another page. */
+    comeBack() {
+      before.draft = read('draft');
+      before.top = read('top');
+    },
     /** @param {'draft' | 'top'} name @param {string} value */
     keep(name, value) {
       try {

@@ -1,6 +1,7 @@
 // SQL: texts in tabs, each with the answer to the statement that ran last.
 
 import { computed, effect, signal, untracked } from '../../vendor/core.js';
+import { isAbort } from '../lib/api.js';
 import { faultAt } from '../lib/results.js';
 import { tablesIn } from '../lib/sqlcomplete.js';
 import { quoteText } from '../lib/sqlquote.js';
@@ -39,7 +40,7 @@ function createTab(text, clock) {
  * @param {import('./place.js').PlaceStore} with_.place
  * @param {Pick<Storage, 'getItem' | 'setItem'>} with_.storage
  * @param {typeof import('./latest.js').clock} with_.clock
- * @param {{value: string[]}} with_.history the statements that ran, the newest first
+ * @param {{value: import('./prefs.js').Run[]}} with_.history the statements that ran, the newest first
  */
 export function createSql({ api, place, storage, clock, history }) {
   const tabs = signal(recall().map((text) => createTab(text, clock)));
@@ -70,10 +71,19 @@ export function createSql({ api, place, storage, clock, history }) {
     at.value = tabs.value.length - 1;
   }
 
-  /** Keeps a statement that runs, unless it may have a password or is very long. @param {string} statement */
+  /**
+   * Keeps a statement that runs, unless it may have a password or is very long.
+   * @param {string} statement
+   * @returns {(failed: boolean) => void} called when it has run
+   */
   function remember(statement) {
-    if (statement.length > mostKept || mayHavePassword(statement)) return;
-    history.value = [statement, ...history.value.filter((kept) => kept !== statement)].slice(0, mostHistory);
+    if (statement.length > mostKept || mayHavePassword(statement)) return () => {};
+    const at = clock.now();
+    history.value = [{ text: statement, at }, ...history.value.filter(({ text }) => text !== statement)].slice(0, mostHistory);
+    return (failed) => {
+      const ms = clock.now() - at;
+      history.value = history.value.map((run) => (run.text === statement && run.at === at ? { ...run, ms, failed } : run));
+    };
   }
 
   /** Shows a text: the tab that has it, else a new one. @param {string} text */
@@ -103,7 +113,7 @@ export function createSql({ api, place, storage, clock, history }) {
     db,
     addTab,
     /** Forgets a statement that ran; without it, all. @param {string} [text] */
-    forget: (text) => (history.value = text === undefined ? [] : history.value.filter((kept) => kept !== text)),
+    forget: (text) => (history.value = text === undefined ? [] : history.value.filter((run) => run.text !== text)),
     /** @param {Tab} closed */
     closeTab(closed) {
       closed.latest.cancel();
@@ -151,10 +161,19 @@ export function createSql({ api, place, storage, clock, history }) {
       const { text, ran, latest } = tab.value;
       if (statement !== ran.value) latest.value.value = latest.error.value = null; // they belong to another statement
       ran.value = statement;
-      remember(statement);
+      const ended = remember(statement);
       const view = place.here.value.params.get('tab') ?? '';
       if (text.value.length < mostInAddress && !mayHavePassword(text.value)) place.set('sql', { db: db(), q: text.value, tab: view }, { db: 'public' });
-      return latest.run((signal) => api.sql(statement, { signal, db: db(), limit: most.value }));
+      return latest.run(async (signal) => {
+        try {
+          const answer = await api.sql(statement, { signal, db: db(), limit: most.value });
+          ended(false);
+          return answer;
+        } catch (error) {
+          ended(!isAbort(error));
+          throw error;
+        }
+      });
     },
   };
 }

@@ -11,6 +11,7 @@ import { createLatest } from './latest.js';
  */
 
 const mostSegments = 2000;
+export const newestRows = 100; // among which there may be a value of a field that few rows have
 
 /**
  * @param {import('../lib/api.js').Api} api
@@ -47,7 +48,7 @@ export function createTable(api, clock) {
             });
           const [fields, newest, ddl, segments] = await Promise.all([
             allowed('The columns are', api.json({ path: '/v1/explore/fields', body: scope, signal })),
-            allowed('The newest values are', api.json({ path: '/v1/explore/rows', body: { ...scope, limit: 3, max_value_bytes: 200 }, signal })),
+            allowed('The newest values are', api.json({ path: '/v1/explore/rows', body: { ...scope, limit: newestRows, max_value_bytes: 100 }, signal })),
             allowed('The statement is', api.sql(`SHOW CREATE TABLE ${quoteName(name)}`, { signal, db })),
             allowed('The segments are', api.sql(segmentsOf(db, name), { signal, need: ['MONITOR', 'CLUSTER'] })),
           ]);

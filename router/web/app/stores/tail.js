@@ -52,6 +52,7 @@ export function createTail({ api, place, prefs, clock, session }) {
   const held = signal(/** @type {{at: number, seen: number} | null} */ (null));
   const live = signal(false);
   const ended = signal('');
+  const trying = signal(false); // it has ended and begins again by itself
   const fault = signal(/** @type {{offset: number, length: number} | null} */ (null)); // the part of the search that is wrong, in bytes
   const nearest = signal(/** @type {string[]} */ ([])); // names that the wrong part may mean
   const rate = signal(0);
@@ -104,6 +105,7 @@ export function createTail({ api, place, prefs, clock, session }) {
       const why = await stream(own, tailPath({ db, table, search: q, since, ...asked }));
       if (current !== own || !why) return;
       ended.value = why.text;
+      trying.value = why.again;
       if (live.value) tries = 0; // the server answered
       live.value = false;
       if (!why.again) return;
@@ -189,7 +191,9 @@ export function createTail({ api, place, prefs, clock, session }) {
         counted = 0;
         countedAt = now;
       }
-      drawn.value = { count: shown().length, dropped: held.value && kept ? drawn.value.dropped : ring.dropped, still: Boolean(held.value && kept) };
+      const dropped = held.value && kept ? drawn.value.dropped : ring.dropped;
+      const count = held.value ? Math.min(shown().length, held.value.seen - dropped) : ring.items.length; // what comes while it is held waits
+      drawn.value = { count, dropped, still: Boolean(held.value && kept) };
     }, drawEvery);
   }
 
@@ -215,6 +219,7 @@ export function createTail({ api, place, prefs, clock, session }) {
     held,
     live,
     ended,
+    trying,
     rate,
     most,
     marks: computed(() => wantedWords(state.value.q)),
@@ -235,7 +240,7 @@ export function createTail({ api, place, prefs, clock, session }) {
     mark() {
       const at = clock.now();
       push(ring, [{ id: `mark ${at} ${received()}`, time: new Date(at).toISOString(), table: '', v: {}, mark: true }], [40], most.value, mostBytes);
-      if (held.value) held.value = { ...held.value, seen: held.value.seen + 1 };
+      if (held.value) held.value = { ...held.value, seen: received() };
       schedule();
     },
     release() {
