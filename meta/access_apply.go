@@ -25,8 +25,14 @@ type principals struct {
 	index   uint64 // of the command
 	now     int64
 	changes uint32
-	// delegate is a maker of new grants without the privilege ACCESS, or empty.
-	delegate string
+	// delegate is a maker of new grants without the privilege ACCESS, or empty. delegates are the makers that were looked
+	// at, and whether they have not ACCESS: a command of such a maker cannot change that.
+	delegate  string
+	delegates map[string]bool
+	// revoking is set after revocations whose consequences are still to come, and cascade if they may have some.
+	revoking, cascade bool
+	// ended counts how often the consequences of revocations were looked for.
+	ended int
 	// also is what the command takes away besides what it names.
 	also *consequences
 	// forgotten are the users who are dropped.
@@ -36,12 +42,16 @@ type principals struct {
 	tokens *tokens
 }
 
+func newPrincipals(tx *catalog.Tx, index uint64, now int64) *principals {
+	return &principals{
+		byName: map[string]*metapb.AccessPrincipal{}, touched: map[string]bool{}, index: index, now: now,
+		tx: tx, tokens: newTokens(tx), also: &consequences{}, delegates: map[string]bool{},
+	}
+}
+
 // applyChangeAccess makes all changes of a command, or none.
 func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *change) (*metapb.Result, error) {
-	s := &principals{
-		byName: map[string]*metapb.AccessPrincipal{}, touched: map[string]bool{}, index: c.Index, now: now,
-		tx: tx, tokens: newTokens(tx), also: &consequences{},
-	}
+	s := newPrincipals(tx, c.Index, now)
 	if !onlyTokens(cmd) {
 		all, err := tx.Principals.All()
 		if err != nil {
@@ -57,10 +67,8 @@ func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *c
 			return nil, err
 		}
 	}
-	for _, one := range cmd.Changes {
-		if err := s.apply(one, cmd.GetActor().GetPrincipal()); err != nil {
-			return nil, err
-		}
+	if err := s.applyAll(cmd); err != nil {
+		return nil, err
 	}
 	if err := s.check(); err != nil {
 		return nil, err
@@ -75,6 +83,21 @@ func applyChangeAccess(tx *catalog.Tx, cmd *metapb.ChangeAccess, now int64, c *c
 		return nil, err
 	}
 	return &metapb.Result{AccessChanges: s.changes, Consequences: s.also.String()}, s.tokens.write(c)
+}
+
+// applyAll makes all changes of a command.
+func (s *principals) applyAll(cmd *metapb.ChangeAccess) error {
+	for _, one := range cmd.Changes {
+		if one.GetRevoke() == nil {
+			if err := s.endRevocations(); err != nil {
+				return err
+			}
+		}
+		if err := s.apply(one, cmd.GetActor().GetPrincipal()); err != nil {
+			return err
+		}
+	}
+	return s.endRevocations()
 }
 
 // onlyTokens reports whether a command changes only tokens. Then the users and roles need not be read.
@@ -317,9 +340,8 @@ func (s *principals) grant(c *metapb.ChangeGrant, actor string) error {
 // checkDelegated returns an error if makers without the privilege ACCESS have made too many grants of a user or role.
 // They can leave no room for the grants of others otherwise.
 func (s *principals) checkDelegated(p *metapb.AccessPrincipal, actor string) error {
-	delegates := map[string]bool{} // by maker: whether it is stored and has not ACCESS
 	isDelegate := func(name string) bool {
-		is, known := delegates[name]
+		is, known := s.delegates[name]
 		if !known {
 			maker := s.byName[name]
 			switch {
@@ -329,7 +351,7 @@ func (s *principals) checkDelegated(p *metapb.AccessPrincipal, actor string) err
 				x := rights.IndexOf(maker, func(name string) *metapb.AccessPrincipal { return s.byName[name] })
 				is = !x.Admin() && x.OnCluster()&rights.Access == 0
 			}
-			delegates[name] = is
+			s.delegates[name] = is
 		}
 		return is
 	}
@@ -384,12 +406,32 @@ func (s *principals) revoke(c *metapb.ChangeGrant) error {
 			}
 		}
 	}
-	return s.dependents(c.Cascade)
+	if s.tx.ClusterVersion() < metapb.ProtocolIssuer {
+		return s.dependents(c.Cascade)
+	}
+	if s.revoking && s.cascade != c.Cascade {
+		if err := s.endRevocations(); err != nil {
+			return err
+		}
+	}
+	s.revoking, s.cascade = true, c.Cascade
+	return nil
+}
+
+// endRevocations ends what depended on the privileges that the last changes revoked. To do this after each change would
+// take seconds if a statement has many targets; members of earlier versions do.
+func (s *principals) endRevocations() error {
+	if !s.revoking {
+		return nil
+	}
+	s.revoking = false
+	return s.dependents(s.cascade)
 }
 
 // dependents removes grants and tokens whose makers may not make them any more. If there are any and cascade is not
 // set, it refuses the command. It ignores grants that had lost their maker's authority before the command.
 func (s *principals) dependents(cascade bool) error {
+	s.ended++
 	before, now := supported(s.before), supported(s.byName)
 	for _, name := range slices.Sorted(maps.Keys(s.byName)) {
 		var lost []*metapb.AccessGrant

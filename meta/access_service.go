@@ -28,10 +28,19 @@ func prepareChangeAccess(cmd *metapb.ChangeAccess) error {
 	if n := len(cmd.GetConditions()); n > maxConditions {
 		return errs.New(errs.InvalidArguments, "Change access: %d conditions; at most %d are possible", n, maxConditions)
 	}
+	pairs := 0
 	for _, c := range cmd.Changes {
 		if err := checkAccessChange(c); err != nil {
 			return err
 		}
+		pairs += len(c.GetGrant().GetPrincipals()) + len(c.GetRevoke().GetPrincipals())
+		for _, r := range []*metapb.ChangeRole{c.GetGrantRole(), c.GetRevokeRole()} {
+			pairs += len(r.GetRoles()) * len(r.GetPrincipals())
+		}
+	}
+	if pairs > rights.MaxPairs {
+		return errs.New(errs.InvalidArguments, "Change access: %d pairs of a grant or role and a user; at most %d are "+
+			"possible in one command", pairs, rights.MaxPairs)
 	}
 	return nil
 }

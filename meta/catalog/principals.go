@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 )
 
 // Limits of users, roles and grants.
@@ -12,9 +13,9 @@ const (
 	MaxGrantsOfPrincipal = 1_000
 	// MaxGrantsOfDelegate limits the grants of a user or role by one maker without the privilege ACCESS,
 	// MaxDelegatedGrants those by all such makers, and MaxGrantsByDelegate those of all users by one such maker.
-	MaxGrantsOfDelegate = 100
+	MaxGrantsOfDelegate = rights.MaxGrantsOfDelegate
 	MaxDelegatedGrants  = 500
-	MaxGrantsByDelegate = 5_000
+	MaxGrantsByDelegate = rights.MaxGrantsByDelegate
 	MaxRolesOfPrincipal = 100
 	MaxPrincipalBytes   = 32 << 20 // of all of them
 )

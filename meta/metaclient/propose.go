@@ -26,6 +26,9 @@ func (e *ConflictError) Error() string { return e.err.Error() }
 // Unwrap returns the error that clients see.
 func (e *ConflictError) Unwrap() error { return e.err }
 
+// maxCommand is the maximum size of a command, which leaves room for what surrounds it in a message.
+const maxCommand = maxMessage - 1<<10
+
 // Propose puts a command through the metadata log. When it returns a result, the result is in the view. Errors are
 // *errs.Error, or *ConflictError around one:
 //
@@ -39,7 +42,12 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.ProposeTimeout)
 	defer cancel()
 	change := AuditedOf(ctx)
-	resp, err := c.proposeRetry(ctx, change.withRecord(cmd))
+	cmd = change.withRecord(cmd)
+	if n := proto.Size(cmd); n > maxCommand {
+		return nil, errs.New(errs.InvalidArguments, "the change has %d bytes for the metadata group; at most %d are possible: "+
+			"make it in several steps", n, maxCommand)
+	}
+	resp, err := c.proposeRetry(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,14 @@ import (
 // IdentityPipeline is the pipeline that everybody may use.
 const IdentityPipeline = "svc_identity"
 
+// The limits of one change of grants: of the pairs of a target, or a role, and a user or role, and of what a maker of
+// grants without the privilege ACCESS may have granted to one user or role, and in all.
+const (
+	MaxPairs            = 10_000
+	MaxGrantsOfDelegate = 100
+	MaxGrantsByDelegate = 5_000
+)
+
 // Authority is what a principal may do with users, roles, grants and tokens. Routers ask it before they propose a
 // change, and the metadata group asks it again when it applies the change, each with its own state. All errors of its
 // methods have code PermissionDenied.

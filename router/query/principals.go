@@ -260,6 +260,9 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 			return Result{}, m.mayChange(name)
 		}
 	}
+	if err := m.checkCount(st); err != nil {
+		return Result{}, err
+	}
 	var changes []*metapb.AccessChange
 	for _, t := range st.Targets {
 		if !st.Revoke {
@@ -301,6 +304,28 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 	return m.propose(ctx, req, changes...)
 }
 
+// checkCount returns an error if a statement names too many pairs of a target and a user. The metadata group would need
+// long to find out that it must refuse them.
+func (m *manager) checkCount(st *statement.Grant) error {
+	targets, names := len(st.Targets), len(st.Names)
+	switch {
+	case targets*names > rights.MaxPairs:
+		return tooManyPairs(targets, "targets", names)
+	case st.Revoke || m.may.Keeper():
+		return nil
+	case targets > rights.MaxGrantsOfDelegate || targets*names > rights.MaxGrantsByDelegate:
+		return errs.New(errs.InvalidArguments, "the statement would make %d grants for each of %d users and roles; without "+
+			"the privilege ACCESS, a user can make at most %d for each, and %d in all: use patterns such as web_*, or roles",
+			targets, names, rights.MaxGrantsOfDelegate, rights.MaxGrantsByDelegate)
+	}
+	return nil
+}
+
+func tooManyPairs(n int, what string, names int) error {
+	return errs.New(errs.InvalidArguments, "the statement has %d %s and %d users and roles, which are %d pairs; at most "+
+		"%d are possible: use several statements", n, what, names, n*names, rights.MaxPairs)
+}
+
 // meantDatabase returns an error if a target without a database is the name of a database, and not of a table of the
 // default database: who writes it means all tables of the database. A table that does not exist yet is named with its
 // database.
@@ -325,6 +350,9 @@ func (s *Service) meantDatabase(ctx context.Context, t rights.Target, database s
 
 func (s *Service) grantRole(ctx context.Context, st *statement.GrantRole, req *Request) (Result, error) {
 	m, err := s.manage(ctx)
+	if err == nil && len(st.Roles)*len(st.Names) > rights.MaxPairs {
+		err = tooManyPairs(len(st.Roles), "roles", len(st.Names))
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -233,5 +234,47 @@ func TestShowAccess(t *testing.T) {
 	}
 	if _, _, _, err := w.RunTexts(with(), "SHOW ACCESS TO logs"); errs.CodeOf(err) != errs.PermissionDenied {
 		t.Errorf("without ACCESS: %v", err)
+	}
+}
+
+// TestManyTargetsAndNames checks that repeated names and targets count once, and that a statement with too many of them
+// is refused by the router.
+func TestManyTargetsAndNames(t *testing.T) {
+	list := func(prefix string, n int) string {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprint(prefix, i)
+		}
+		return strings.Join(names, ", ")
+	}
+	grantable := on(rights.Select, "public", "*")
+	grantable.Grantable = rights.Select
+	delegate, root := with(grantable), by("root", access.ReadWrite)
+	for _, tt := range []struct {
+		who  context.Context
+		sql  string
+		want string
+	}{
+		{root, "GRANT SELECT ON " + list("t", 100) + " TO " + list("u", 100), ""},
+		{root, "GRANT SELECT ON " + list("t", 101) + " TO " + list("u", 100), "10100 pairs; at most 10000"},
+		{root, "REVOKE SELECT ON " + list("t", 101) + " FROM " + list("u", 100), "10100 pairs; at most 10000"},
+		{root, "GRANT " + list("r", 101) + " TO " + list("u", 100), "10100 pairs; at most 10000"},
+		{root, "GRANT SELECT ON logs, logs TO ann, bob, ann" + strings.Repeat(", bob", 20_000), ""},
+		{delegate, "GRANT SELECT ON " + list("t", 100) + " TO ann", ""},
+		{delegate, "GRANT SELECT ON " + list("t", 101) + " TO ann", "at most 100 for each"},
+		{delegate, "GRANT SELECT ON " + list("t", 51) + " TO " + list("u", 100), "5000 in all"},
+		{delegate, "GRANT SELECT ON t TO ann" + strings.Repeat(", ann", 6000), ""},
+	} {
+		w := newWorld(t)
+		_, err := w.run(tt.who, tt.sql)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%.60s: %v, want %q", tt.sql, err, tt.want)
+		}
+		if strings.Contains(tt.sql, "logs, logs") {
+			changes := w.meta.proposed[0].GetChangeAccess().GetChanges()
+			if len(changes) != 1 || strings.Join(changes[0].GetGrant().GetPrincipals(), " ") != "ann bob" {
+				t.Errorf("%d changes, %v", len(changes), changes[0])
+			}
+		}
 	}
 }

@@ -268,6 +268,7 @@ func (p *parser) grant(revoke bool) Statement {
 			break
 		}
 	}
+	s.Targets = unique(s.Targets)
 	s.Names = p.members(revoke)
 	if !revoke {
 		s.Option = p.accept("WITH", "GRANT", "OPTION")
@@ -314,9 +315,21 @@ func (p *parser) grantRole(revoke bool) Statement {
 		p.stop(syntaxError(p.src, p.tok.from, "%q is not a privilege: use %s", s.Roles[0],
 			strings.Join((rights.OfTables|rights.OfPipelines|rights.OfCluster).Names(), ", ")))
 	}
-	s.Names = p.members(revoke)
+	s.Roles, s.Names = unique(s.Roles), p.members(revoke)
 	p.done()
 	return s
+}
+
+// unique returns the values without repetitions, in the order in which they come first.
+func unique[T comparable](list []T) (out []T) {
+	seen := make(map[T]bool, len(list))
+	for _, v := range list {
+		if !seen[v] {
+			seen[v] = true
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // members parses TO or FROM, and the names behind it.
@@ -332,7 +345,7 @@ func (p *parser) members(revoke bool) (names []string) {
 			break
 		}
 	}
-	return names
+	return unique(names)
 }
 
 // principal parses the name of a user or role. Names of machines and people often have characters that need quotes.
