@@ -15,6 +15,17 @@ type Want struct {
 // Its errors may be shown to clients. It may be called concurrently.
 type Fetcher interface {
 	Fetch(ctx context.Context, wants []Want) error
+	// Cost returns what the calls of Fetch have done so far, and what fetching wants would do. Of these segments, the ends
+	// must be there.
+	Cost(ctx context.Context, wants []Want) (done, more Traffic, err error)
+}
+
+// Traffic is what fetching takes.
+type Traffic struct {
+	Objects  int
+	Requests int
+	// Bytes come from object storage, Cached ones are on the local disk.
+	Bytes, Cached int64
 }
 
 // fetcherKey is the key of a Fetcher in a context.

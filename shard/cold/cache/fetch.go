@@ -135,6 +135,7 @@ func (h *Hold) runAll(ctx context.Context, list []*run) error {
 			h.c.finish(r, err)
 			if err == nil {
 				h.gain(r.file, r.units)
+				h.took(r.requests(), r.length, 0)
 			}
 			return err
 		})

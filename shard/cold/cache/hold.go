@@ -19,9 +19,32 @@ type Hold struct {
 	// requests limits the requests of the query that run at once.
 	requests chan struct{}
 
-	mu   sync.Mutex // guards files and the bits of held; locked before Cache.mu
+	mu   sync.Mutex // guards the fields below and the bits of held; locked before Cache.mu
 	pins map[*entry]struct{}
 	held map[string]*held // by key
+	done Traffic
+}
+
+// Traffic is what a Hold has taken: the requests, the bytes that they returned, and the bytes that were on disk.
+type Traffic struct {
+	Objects, Requests int
+	Bytes, Cached     int64
+}
+
+// Done returns what the Hold has taken so far.
+func (h *Hold) Done() Traffic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	t := h.done
+	t.Objects = len(h.held)
+	return t
+}
+
+// took adds to what the Hold has taken.
+func (h *Hold) took(requests int, bytes, cached int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done.Requests, h.done.Bytes, h.done.Cached = h.done.Requests+requests, h.done.Bytes+bytes, h.done.Cached+cached
 }
 
 // held is an object of a Hold.
@@ -74,6 +97,14 @@ type Want struct {
 	File *File
 	// Units are indexes in File.List.
 	Units []int
+}
+
+// bytes returns the length of the units.
+func (w Want) bytes() (n int64) {
+	for _, u := range w.Units {
+		n += w.File.List[u].Length
+	}
+	return n
 }
 
 // Open makes the tails of objects available, and returns their descriptions in the order of the objects.
@@ -178,6 +209,7 @@ func (h *Hold) verify(ctx context.Context, list []Want) (wrong bool, err error) 
 			bad, err := h.c.verify(w)
 			if err == nil && !bad {
 				h.gain(w.File, w.Units)
+				h.took(0, 0, w.bytes())
 			}
 			if bad {
 				differs.Store(true)

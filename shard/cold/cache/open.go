@@ -85,6 +85,7 @@ func (h *Hold) tryOpen(ctx context.Context, o Object) (*File, <-chan struct{}, e
 		if f == nil || err != nil {
 			return nil, nil, err
 		}
+		h.took(0, 0, o.Bytes-o.TailOffset)
 		h.hold(f, ob)
 		return f, nil, nil
 	}
@@ -164,6 +165,7 @@ func (c *Cache) readTail(ctx context.Context, h *Hold, o *object) (*File, error)
 	}
 	c.m.fetched.WithLabelValues(whyTail).Add(float64(len(b)))
 	c.m.requests.Inc()
+	h.took(1, length, 0)
 	f, b, err := newFile(o.Object, c.disk.path(o.name+dataSuffix), b)
 	if err != nil {
 		return nil, err

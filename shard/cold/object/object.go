@@ -89,31 +89,58 @@ func of(o *cold.Object) cache.Object {
 
 // Fetch makes parts of objects available. It implements query.Fetcher.
 func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
-	var objects []cache.Object
-	var list []*cold.Object
+	parts, list, err := q.open(ctx, wants)
+	if err != nil {
+		return err
+	}
+	return q.failed(ctx, q.hold.Fetch(ctx, parts...), list)
+}
+
+// open makes the ends of objects available.
+func (q *Query) open(ctx context.Context, wants []query.Want) (parts []cache.Want, list []*cold.Object, err error) {
+	objects := make([]cache.Object, 0, len(wants))
 	q.mu.Lock()
 	for _, w := range wants {
 		x := q.objects[w.Path]
 		if x == nil {
 			q.mu.Unlock()
-			return errs.New(errs.Internal, "query: parts of %s are wanted, which it does not read", filepath.Base(w.Path))
+			return nil, nil, errs.New(errs.Internal, "query: parts of %s are wanted, which it does not read",
+				filepath.Base(w.Path))
 		}
 		list = append(list, x)
 		objects = append(objects, of(x))
 	}
 	q.mu.Unlock()
 	if q.r == nil {
-		return q.failed(ctx, errNoStorage, list)
+		return nil, nil, q.failed(ctx, errNoStorage, list)
 	}
 	files, err := q.hold.Open(ctx, objects...)
 	if err != nil {
-		return q.failed(ctx, err, list)
+		return nil, nil, q.failed(ctx, err, list)
 	}
-	parts := make([]cache.Want, len(wants))
+	parts = make([]cache.Want, len(wants))
 	for i, w := range wants {
 		parts[i] = cache.Want{File: files[i], Units: w.Units}
 	}
-	return q.failed(ctx, q.hold.Fetch(ctx, parts...), list)
+	return parts, list, nil
+}
+
+// Cost returns what Fetch has done, and would do. It implements query.Fetcher.
+func (q *Query) Cost(ctx context.Context, wants []query.Want) (done, more query.Traffic, err error) {
+	if q.r == nil {
+		return done, more, nil
+	}
+	done = query.Traffic(q.hold.Done())
+	parts, _, err := q.open(ctx, wants)
+	if err != nil {
+		return done, more, err
+	}
+	for _, w := range parts {
+		requests, bytes, there := q.r.cfg.Cache.Missing(w)
+		more.Objects++
+		more.Requests, more.Bytes, more.Cached = more.Requests+requests, more.Bytes+bytes, more.Cached+there
+	}
+	return done, more, nil
 }
 
 // retryAfter is the time after which a query may succeed that failed because of the bucket.

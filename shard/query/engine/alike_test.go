@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
@@ -105,7 +106,7 @@ func TestAlike(t *testing.T) {
 			if r.IntN(2) == 0 {
 				about = about / step * step
 			}
-			sql := strings.ReplaceAll(sql, "%[1]s", moment(about, &columns[0]))
+			sql := strings.ReplaceAll(sql, "%[1]s", columns[0].Type.Moment(about).UTC().Format(time.RFC3339Nano))
 			want := strings.Join(mustQuery(t, plain, sql, tab), " ")
 			if got := strings.Join(mustQuery(t, e, sql, tab), " "); got != want {
 				t.Errorf("seed %d, %s, merge %d, %s:\n got %s\nwant %s", seed, unit, tab.Merge, sql, got, want)

@@ -7,9 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"cordwood/proto/schema"
-	"cordwood/shard/query/engine/plan"
-
 	"github.com/mattn/go-runewidth"
 )
 
@@ -31,7 +28,8 @@ func (r *run) summary() string {
 				if n.Oldest {
 					says = "  the oldest rows are searched for up to %s; later rows are read only if these are too few"
 				}
-				lines = append(lines, fmt.Sprintf(says, moment(list[0], p.View.Schema.TimeIndex())))
+				at := p.View.Schema.TimeIndex().Type.Moment(list[0])
+				lines = append(lines, fmt.Sprintf(says, at.UTC().Format(time.RFC3339Nano)))
 			}
 		}
 	}
@@ -39,16 +37,6 @@ func (r *run) summary() string {
 		lines = append(lines, kept)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// moment returns a value of a time index as text.
-func moment(v int64, c *schema.Column) string {
-	units := c.Type.UnitsPerSecond()
-	seconds := v / units
-	if v%units < 0 {
-		seconds--
-	}
-	return time.Unix(seconds, (v-seconds*units)*(plan.Second/units)).UTC().Format(time.RFC3339Nano)
 }
 
 // withoutPaths removes file paths from a text of EXPLAIN.

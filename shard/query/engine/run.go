@@ -338,6 +338,9 @@ func (r *run) execute() error {
 	}
 	if r.st.ExplainsInText() && len(r.Plans) > 0 && len(p.Names) == 2 {
 		answer.First = [][2]string{{"segments", r.summary()}}
+		if text := plan.ColdSummary(r.Plans); text != "" {
+			answer.First = append(answer.First, [2]string{"cold", text})
+		}
 		if r.request.Note != "" {
 			answer.First = append([][2]string{{"split", r.request.Note}}, answer.First...)
 		}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -46,6 +47,14 @@ func (l *lazyFile) Fetch(ctx context.Context, wants []query.Want) error {
 		return err
 	}
 	return os.WriteFile(l.to, append(b, l.bare...), 0o600)
+}
+
+// Cost returns the number of wants as requests.
+func (l *lazyFile) Cost(_ context.Context, wants []query.Want) (done, more query.Traffic, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	done = query.Traffic{Objects: 1, Requests: len(l.wants), Bytes: 5}
+	return done, query.Traffic{Requests: len(wants), Cached: 7}, l.fail
 }
 
 // coldTable returns a table with one cold segment of 100 rows, and its Fetcher.
@@ -96,8 +105,14 @@ func TestCold(t *testing.T) {
 	if len(l.wants) < 2 || len(l.wants[0].Units) != 0 || len(l.wants[len(l.wants)-1].Units) == 0 {
 		t.Errorf("it asked for %v, want the end of the object and then some units", l.wants)
 	}
+	wants := len(l.wants)
+	got, err := ask(ctx, w, "EXPLAIN "+sql, table)
+	if want := fmt.Sprintf("cold|1 of 1 object, 1 request, 0 bytes to fetch, 7 bytes cached; to plan, %d requests, 5 "+
+		"bytes fetched, 0 bytes cached", wants+1); err != nil || len(got) < 2 || got[1] != want {
+		t.Errorf("EXPLAIN: %q, %v, want %q", got, err, want)
+	}
 	l.fail = errs.New(errs.ObjectStorageUnavailable, "object storage does not answer")
-	_, err := ask(ctx, w, sql, table)
+	_, err = ask(ctx, w, sql, table)
 	wantError(t, err, errs.ObjectStorageUnavailable, "object storage does not answer")
 	_, err = ask(deadline(t), w, sql, table)
 	wantError(t, err, errs.Internal)

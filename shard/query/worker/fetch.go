@@ -14,31 +14,43 @@ import (
 
 // Fetch asks the server for parts of cold segments. It implements query.Fetcher in the child.
 func (c *session) Fetch(ctx context.Context, wants []query.Want) error {
+	_, err := c.request(ctx, fetchRequest{Wants: wants})
+	return err
+}
+
+// Cost asks the server what Fetch has done, and would do. It implements query.Fetcher in the child.
+func (c *session) Cost(ctx context.Context, wants []query.Want) (done, more query.Traffic, err error) {
+	a, err := c.request(ctx, fetchRequest{Wants: wants, Cost: true})
+	return a.Done, a.More, err
+}
+
+// request sends a request for parts, and returns the server's answer.
+func (c *session) request(ctx context.Context, req fetchRequest) (a fetchAnswer, err error) {
 	answer := make(chan fetchAnswer, 1)
 	c.mu.Lock()
 	c.requests++
-	number := c.requests
+	req.Number = c.requests
 	if c.fetches == nil {
 		c.fetches = map[uint64]chan fetchAnswer{}
 	}
-	c.fetches[number] = answer
+	c.fetches[req.Number] = answer
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
-		delete(c.fetches, number)
+		delete(c.fetches, req.Number)
 		c.mu.Unlock()
 	}()
-	if err := c.write(message(frameFetch, fetchRequest{number, wants})); err != nil {
-		return errs.Wrap(errs.External, err, "query worker: ask the server for cold segments")
+	if err := c.write(message(frameFetch, req)); err != nil {
+		return a, errs.Wrap(errs.External, err, "query worker: ask the server for cold segments")
 	}
 	select {
-	case a := <-answer:
+	case a = <-answer:
 		if a.Failure != nil {
-			return a.Failure.err()
+			return a, a.Failure.err()
 		}
-		return nil
+		return a, nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return a, context.Cause(ctx)
 	}
 }
 
@@ -80,6 +92,8 @@ func (x *exchange) fetch(length int) error {
 	a := fetchAnswer{Number: req.Number}
 	if f := query.FetcherOf(x.ctx); f == nil {
 		err = errs.New(errs.Internal, "query worker: a query without cold segments asks for them")
+	} else if req.Cost {
+		a.Done, a.More, err = f.Cost(x.ctx, req.Wants)
 	} else {
 		err = f.Fetch(x.ctx, req.Wants)
 	}

@@ -72,12 +72,16 @@ type analyzeRequest struct {
 type fetchRequest struct {
 	Number uint64
 	Wants  []query.Want
+	// Cost asks what was done and what fetching would do, instead of fetching.
+	Cost bool
 }
 
 // fetchAnswer is the message of a frameFetched, for the request with the same number.
 type fetchAnswer struct {
 	Number  uint64
 	Failure *failure
+	// Done and More answer a request with Cost.
+	Done, More query.Traffic
 }
 
 // ended is the message of a frameEnd.

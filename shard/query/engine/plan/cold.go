@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,6 +27,8 @@ type Cold struct {
 	mu  sync.Mutex // guards the fields below
 	got map[string]*coldParts
 	err error
+	// later are the parts that an EXPLAIN does not fetch, because the statement is not run.
+	later []query.Want
 }
 
 // coldParts are the units of a segment that are there.
@@ -112,14 +115,19 @@ func (p *Plan) Prefetch(list ...Columns) bool {
 	if !p.fetchEnds(cold) {
 		return false
 	}
-	var wants []query.Want
+	wants, ok := p.wants(list)
+	return ok && p.Cold.fetch(wants)
+}
+
+// wants lists the units of columns. The ends of the segments must be there.
+func (p *Plan) wants(list []Columns) (wants []query.Want, ok bool) {
 	for _, c := range list {
 		if c.Segment.Cold == 0 {
 			continue
 		}
 		f := p.FiltersOf(c.Segment)
 		if f == nil {
-			return false
+			return nil, false
 		}
 		kind := segment.ChunkUnit
 		if c.Blooms {
@@ -135,7 +143,7 @@ func (p *Plan) Prefetch(list ...Columns) bool {
 		}
 		wants = append(wants, w)
 	}
-	return p.Cold.fetch(wants)
+	return wants, true
 }
 
 // setOf returns the values of a list as a set.
@@ -253,25 +261,22 @@ func (p *Plan) groupMatters(s *query.Segment, f *segment.Filters, group int) boo
 	return !ok || (&RowFinder{Plan: p, TimeType: index.Type}).Matters(lo, hi)
 }
 
-// fetchCold makes everything available that the engine reads of cold segments. An EXPLAIN reads only their ends.
+// fetchCold makes everything available that the engine reads of cold segments. For an EXPLAIN it only notes the parts.
 func (p *Plan) fetchCold(s *Source) error {
 	var list []Columns
 	for pt := range s.Parts() {
 		if pt.Segment == nil || pt.Segment.Cold == 0 {
 			continue
 		}
-		c := Columns{Segment: pt.Segment}
-		if p.St.Explain == "" || query.Analyzes(p.St.Explain) {
-			c.Fields = append(c.Fields, segment.TableFieldID)
-			for _, has := range s.fileColumns(pt.Segment) {
-				c.Fields = append(c.Fields, has.FieldID)
-			}
+		f := p.FiltersOf(pt.Segment) // the columns of an ambiguous segment are known then
+		if f == nil {
+			return p.unreadable()
+		}
+		c := Columns{Segment: pt.Segment, Fields: []uint32{segment.TableFieldID}}
+		for _, has := range s.fileColumns(pt.Segment) {
+			c.Fields = append(c.Fields, has.FieldID)
 		}
 		if pt.Groups != nil {
-			f := p.FiltersOf(pt.Segment)
-			if f == nil {
-				return p.unreadable()
-			}
 			c.Groups = []int{}
 			for g := range f.Groups {
 				first, last := f.Groups[g].First, f.Groups[g].First+f.Groups[g].Rows-1
@@ -282,10 +287,55 @@ func (p *Plan) fetchCold(s *Source) error {
 		}
 		list = append(list, c)
 	}
-	if !p.Prefetch(list...) {
+	if p.St.Explain == "" || query.Analyzes(p.St.Explain) {
+		if !p.Prefetch(list...) {
+			return p.unreadable()
+		}
+		return p.Cold.Err()
+	}
+	wants, ok := p.wants(list)
+	if !ok {
 		return p.unreadable()
 	}
-	return p.Cold.Err()
+	p.Cold.mu.Lock()
+	defer p.Cold.mu.Unlock()
+	p.Cold.later = append(p.Cold.later, wants...)
+	return p.Cold.err
+}
+
+// ColdSummary describes for EXPLAIN what plans of a statement read of cold segments, or is empty if there are none.
+func ColdSummary(plans []*Plan) string {
+	objects := map[string]bool{}
+	for _, p := range plans {
+		for i := range p.View.Segments {
+			if s := &p.View.Segments[i]; s.Cold > 0 {
+				objects[s.Path] = true
+			}
+		}
+	}
+	if len(objects) == 0 {
+		return ""
+	}
+	c := plans[0].Cold
+	c.mu.Lock()
+	later := c.later
+	c.mu.Unlock()
+	var done, more query.Traffic
+	err := errors.New("object storage is not set")
+	if c.fetcher != nil {
+		done, more, err = c.fetcher.Cost(c.ctx, later)
+	}
+	of := fmt.Sprintf("%d of %s", done.Objects, query.CountOf(len(objects), "object"))
+	switch {
+	case err != nil:
+		return fmt.Sprintf("%s: %s", of, err)
+	case query.Analyzes(plans[0].St.Explain):
+		return fmt.Sprintf("%s, %s, %s fetched, %s cached", of, query.CountOf(done.Requests, "request"),
+			query.CountOf(done.Bytes, "byte"), query.CountOf(done.Cached, "byte"))
+	}
+	return fmt.Sprintf("%s, %s, %s to fetch, %s cached; to plan, %s, %s fetched, %s cached", of,
+		query.CountOf(more.Requests, "request"), query.CountOf(more.Bytes, "byte"), query.CountOf(more.Cached, "byte"),
+		query.CountOf(done.Requests, "request"), query.CountOf(done.Bytes, "byte"), query.CountOf(done.Cached, "byte"))
 }
 
 // unreadable returns the error for a cold segment that could not be fetched, or not be read after that.
