@@ -13,6 +13,7 @@ import (
 
 	"cordwood/node/config"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/cache"
 	"cordwood/shard/cold/object"
@@ -40,6 +41,8 @@ type objectStorage struct {
 	checked chan struct{}
 	passed  sync.Once
 	fault   atomic.Pointer[string]
+	// lost describes the objects that the last scrub did not find, or found damaged.
+	lost atomic.Pointer[[]string]
 }
 
 // pass allows rows to be stored.
@@ -215,6 +218,11 @@ func (o *objectStorage) warnings() []string {
 		return []string{fmt.Sprintf("object storage %s has not answered since %s: %s", o.once.Location(),
 			s.Since.UTC().Format(time.RFC3339), s.Last)}
 	}
+	if lost := o.lost.Load(); lost != nil && len(*lost) > 0 {
+		return []string{fmt.Sprintf("%s in object storage %s %s missing or damaged: restore from versions or a copy of the "+
+			"bucket; queries of their rows fail (%s)", words.Count(len(*lost), "object"), o.once.Location(),
+			words.Pick(len(*lost), "is", "are"), (*lost)[0])}
+	}
 	return nil
 }
 
@@ -246,6 +254,13 @@ func (o *objectStorage) export(reg *prometheus.Registry) {
 			}
 			return 0
 		})
+	gauge("cordwood_cold_objects_lost", "Objects of the shards that the node leads that the last scrub did not find in "+
+		"object storage, or found damaged.", func() float64 {
+		if lost := o.lost.Load(); lost != nil {
+			return float64(len(*lost))
+		}
+		return 0
+	})
 	gauge("cordwood_cold_storage_concurrency", "Requests to object storage that may run at once. It falls while the "+
 		"service throttles.", func() float64 { return float64(o.guard.State().Concurrency) })
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cordwood/node/host"
+	"cordwood/shard/cold/object"
 )
 
 const (
@@ -42,9 +43,44 @@ func (n *node) scrub(ctx context.Context, h *host.Host) error {
 					"error", err, "in", every)
 			}
 		}
+		n.scrubObjects(ctx, h, &p)
 		n.log.Debug("scrubbed the segments", "bytes", read, "damaged", damaged, "took", time.Since(begin))
 		wait = every
 	}
+}
+
+// maxObjectsShown is the number of damaged objects in the log and in a warning. All are counted.
+const maxObjectsShown = 20
+
+// scrubObjects checks the objects of the shards that this node leads: that they are in the bucket, with their sizes and
+// checksums. If the bucket does not answer, the findings of the last scrub stay.
+func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
+	if n.objects == nil {
+		return
+	}
+	var lost []string
+	for _, s := range h.All() {
+		if !s.Leads() {
+			continue
+		}
+		for _, o := range s.Store().Status.Objects() {
+			err := object.Verify(ctx, n.objects.guard, o, p.wait)
+			switch {
+			case err == nil:
+			case object.Lost(err):
+				if lost = append(lost, err.Error()); len(lost) <= maxObjectsShown {
+					n.log.Error("an object in object storage is missing or damaged: restore it from a version or a copy of the "+
+						"bucket; queries that need its rows fail", "shard", s.ID(), "object", o.Key, "error", err)
+				}
+			default:
+				if ctx.Err() == nil {
+					n.log.Warn("could not check the objects in object storage; it is tried again", "shard", s.ID(), "error", err)
+				}
+				return
+			}
+		}
+	}
+	n.objects.lost.Store(&lost)
 }
 
 // pacer spreads reading over time.

@@ -39,7 +39,8 @@ func newDoctorCommand() *cobra.Command {
             cluster are reachable, shards without a leader
   data      if none is running: every byte of the data folder: the identity; every page and
             the digest of the metadata's database; all entries of logs; snapshots; manifests;
-            every segment, by checksum and row by row; gaps between these; unknown files
+            every segment, by checksum and row by row; gaps between these; unknown files; whether
+            object storage has the objects of the node's shards, with their sizes and checksums
 
 If a server uses the data folder, the command sends requests to the address that the server recorded
 there. With --server or CORDWOOD_SERVER, and without --config, --data-dir and --forget, it checks only
@@ -168,6 +169,9 @@ func printReport(w io.Writer, r *doctor.Report) error {
 			fmt.Fprintf(&out, ": %s", r.Server)
 		case "data":
 			fmt.Fprintf(&out, ": %s, %s, %s read", r.DataDir, cli.Count(r.Files, "file"), cli.Count(r.Bytes, "byte"))
+			if r.Objects > 0 {
+				fmt.Fprintf(&out, "; %s in object storage", cli.Count(r.Objects, "object"))
+			}
 		}
 		out.WriteByte('\n')
 	}

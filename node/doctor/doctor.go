@@ -48,19 +48,22 @@ type Config struct {
 
 // doctor is the state of a run.
 type doctor struct {
+	ctx    context.Context //nolint:containedctx // a doctor is one call of Run
 	cfg    Config
 	part   string // the part that is checked
 	folder *node.Offline
 	report *Report
 	known  map[string]bool // files that were checked, relative to the folder
 	total  int64
+	// storageFailed means that object storage does not answer.
+	storageFailed bool
 }
 
 // Run runs all checks that are possible. It returns an error if no check is possible, or if files of Forget cannot be
 // removed.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	d := &doctor{
-		cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}},
+		ctx: ctx, cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}},
 		known: map[string]bool{"LOCK": true},
 	}
 	if cfg.ServerOnly {

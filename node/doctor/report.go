@@ -37,6 +37,8 @@ type Report struct {
 	// Files and Bytes count the files and bytes that were read in the data folder.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
+	// Objects counts the objects in object storage that were found whole.
+	Objects int `json:"objects,omitempty"`
 }
 
 // Part is a part that was checked.

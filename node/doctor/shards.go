@@ -88,6 +88,7 @@ func (d *doctor) shard(id uint32) {
 		d.find(Note, file, "", "%s of an unfinished edit; ignored", words.Count(torn, "byte"))
 	}
 	d.segments(dir, st)
+	d.objects(dir, st)
 }
 
 // segment reads a segment completely.

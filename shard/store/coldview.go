@@ -23,6 +23,19 @@ type ColdObject struct {
 	Order uint64
 }
 
+// Objects returns the objects that have rows of the shard.
+func (st *Status) Objects() (list []*cold.Object) {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for _, set := range tb.State.Sets() {
+		for i := range set.Objects {
+			list = append(list, &set.Objects[i])
+		}
+	}
+	return list
+}
+
 // same reports whether both are the same object. An object never changes.
 func (o ColdObject) same(as ColdObject) bool { return o.Key == as.Key && o.Order == as.Order }
 

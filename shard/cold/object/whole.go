@@ -3,6 +3,8 @@ package object
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/crc32"
 
 	"cordwood/proto/errs"
 	"cordwood/shard/cold"
@@ -43,6 +45,38 @@ func Copy(ctx context.Context, b bucket.Bucket, o *cold.Object, offset int64, em
 		}
 	}
 	return emit(tail[min(max(offset-o.TailOffset, 0), length):])
+}
+
+// Verify checks that a bucket has an object with its size and checksum. If the service knows no checksum, the object is
+// read, and pace is called with the bytes of each request. An error of kind bucket.NotFound or bucket.Damaged, or a
+// segment.ErrCorrupt, means that rows are lost unless the object is restored; see Lost.
+func Verify(ctx context.Context, b bucket.Bucket, o *cold.Object, pace func(bytes int64) error) error {
+	info, err := b.Head(ctx, o.Key)
+	if err != nil {
+		return err
+	}
+	damaged := func(format string, args ...any) error {
+		return &bucket.Error{
+			Kind: bucket.Damaged, Op: "check", At: b.Location() + "/" + o.Key, Err: fmt.Errorf(format, args...),
+		}
+	}
+	switch {
+	case info.Size != o.Meta.Bytes:
+		return damaged("it has %d bytes, want %d", info.Size, o.Meta.Bytes)
+	case info.Checked && info.CRC != o.Meta.FileCRC:
+		return damaged("its checksum is %08x, want %08x", info.CRC, o.Meta.FileCRC)
+	case info.Checked:
+		return nil
+	}
+	crc := uint32(0)
+	err = Copy(ctx, b, o, 0, func(data []byte) error {
+		crc = crc32.Update(crc, bucket.Castagnoli, data)
+		return pace(int64(len(data)))
+	})
+	if err == nil && crc != o.Meta.FileCRC {
+		err = damaged("its checksum is %08x, want %08x", crc, o.Meta.FileCRC)
+	}
+	return err
 }
 
 // ranges divides the bytes before the tail into ranges with the checksums of the units in them. The units are in the
@@ -97,12 +131,12 @@ func (r *Reader) Copy(ctx context.Context, o *cold.Object, offset int64, emit fu
 	return q.failed(ctx, err, []*cold.Object{o})
 }
 
-// Lost reports whether an error of Reader.Copy means that the bucket does not have the object, or has other bytes.
+// Lost reports whether an error of Reader.Copy or Verify means that the bucket does not have the object, or has other
+// bytes.
 func Lost(err error) bool {
-	e := (*errs.Error)(nil)
-	if !errors.As(err, &e) || e.Err == nil {
-		return false
+	if e := (*errs.Error)(nil); errors.As(err, &e) && e.Err != nil {
+		err = e.Err
 	}
-	kind, _ := bucket.KindOf(e.Err)
-	return kind == bucket.NotFound || kind == bucket.Damaged || errors.As(e.Err, new(*segment.ErrCorrupt))
+	kind, _ := bucket.KindOf(err)
+	return kind == bucket.NotFound || kind == bucket.Damaged || errors.As(err, new(*segment.ErrCorrupt))
 }
