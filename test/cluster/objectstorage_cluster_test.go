@@ -80,8 +80,11 @@ func (n *Node) mustQuery(t *testing.T, sql string) {
 }
 
 // onlyObjects returns an error unless the node has no local segments with rows of some tables, in two shards.
-func (n *Node) onlyObjects(tables ...string) error {
-	for shard := range uint32(2) {
+func (n *Node) onlyObjects(tables ...string) error { return n.onlyObjectsIn(2, tables...) }
+
+// onlyObjectsIn is like onlyObjects, for a number of shards.
+func (n *Node) onlyObjectsIn(shards uint32, tables ...string) error {
+	for shard := range shards {
 		dir := filepath.Join(n.Dir, "shards", fmt.Sprint(shard+1))
 		st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: shard + 1})
 		if err != nil {
