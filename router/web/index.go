@@ -58,11 +58,17 @@ func readIndex(from fs.FS, hash, entry string, first []string, styles []byte) (*
 	return &index{before: before, after: after}, nil
 }
 
-var comments, blanks = regexp.MustCompile(`(?s)/\*.*?\*/`), regexp.MustCompile(`\s+`)
+var (
+	comments = regexp.MustCompile(`(?s)/\*.*?\*/`)
+	blanks   = regexp.MustCompile(`\s+`)
+	around   = regexp.MustCompile(` ?([{};]) ?|([:,]) `)
+)
 
-// shorten leaves out the comments of styles, and what is blank more than once.
+// shorten leaves out the comments of styles, and the blanks that separate nothing. A blank before a colon stays: in a
+// selector, it stands between an element and what is inside of it.
 func shorten(styles []byte) []byte {
-	return blanks.ReplaceAll(comments.ReplaceAll(styles, nil), []byte(" "))
+	one := blanks.ReplaceAll(comments.ReplaceAll(styles, nil), []byte(" "))
+	return bytes.TrimSpace(bytes.ReplaceAll(around.ReplaceAll(one, []byte("$1$2")), []byte(";}"), []byte("}")))
 }
 
 // An import that is needed before the module that has it can run, as written by hand or by the bundler.

@@ -324,3 +324,13 @@ func TestScripts(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestShorten checks that the styles that are served mean what the sources say.
+func TestShorten(t *testing.T) {
+	got := string(shorten([]byte("/* a */\na :is(b, c)::after { content: \"x y\"; width: calc(1px + 2px); }\n" +
+		"@media (max-width: 9px) {\n  a { top: 0; }\n}\n")))
+	want := `a :is(b,c)::after{content:"x y";width:calc(1px + 2px)}@media (max-width:9px){a{top:0}}`
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
