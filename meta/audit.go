@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxAuditRecord is the maximum size of a record, in bytes.
-	maxAuditRecord = 16 << 10
+	maxAuditRecord = 32 << 10
 	// maxAuditSource is the maximum length of the id of a node in MarkAudit, in bytes.
 	maxAuditSource = 128
 )

@@ -35,8 +35,10 @@ type Change struct {
 	By *access.Caller
 	// Need is the action and its object.
 	Need access.Need
-	// Statement is the text of the statement, if there is one. Record removes its secrets.
+	// Statement is the text of the statement, if there is one. Record removes its comments and secrets. Whole is set if
+	// the record must have all of it (CheckWhole).
 	Statement string
+	Whole     bool
 	// Message has details of a change, for example the version of a pipeline.
 	Message string
 	// Unchanged is set if a statement with IF EXISTS found nothing to change.

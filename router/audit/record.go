@@ -4,7 +4,9 @@ import (
 	"regexp"
 	"strings"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/router/access/token"
 	"cordwood/router/query/statement"
 )
@@ -12,9 +14,27 @@ import (
 // The maximum lengths of texts in a record, in bytes.
 const (
 	maxStatement = 4 << 10
+	maxWhole     = 16 << 10
 	maxMessage   = 1 << 10
 	maxName      = 256
 )
+
+// CheckWhole returns an error if a statement is too long for a record that has all of it, without its comments.
+func CheckWhole(sql string) error {
+	if n := len(statementText(sql, maxWhole+1)); n > maxWhole {
+		return errs.New(errs.InvalidArguments, "the statement is longer than %d bytes without its comments, and its record "+
+			"in %s.%s would not have all of it: use several statements", maxWhole, schema.PrivateDatabase, schema.AuditTable)
+	}
+	return nil
+}
+
+// StatementText returns the text of a statement as its record has it, if the record has all of it.
+func StatementText(sql string) string { return statementText(sql, maxWhole) }
+
+// statementText returns the text of a statement for a record: without comments and secrets.
+func statementText(sql string, most int) string {
+	return text(statement.WithoutComments(sql, most), most)
+}
 
 // record returns the record of a change, without secrets.
 func (c Change) record() *metapb.AuditRecord {
@@ -22,11 +42,14 @@ func (c Change) record() *metapb.AuditRecord {
 	if c.By.Address.IsValid() {
 		address = c.By.Address.String()
 	}
-	o := c.Need.Object
+	o, most := c.Need.Object, maxStatement
+	if c.Whole {
+		most = maxWhole
+	}
 	return &metapb.AuditRecord{
 		Principal: name(c.By.User), Auth: c.By.Proof, TokenId: name(c.By.Token), Address: address,
 		Action: c.Need.Action, ObjectKind: string(o.Kind), Database: name(o.Database), Object: name(o.Name),
-		Statement: text(c.Statement, maxStatement), Message: text(c.Message, maxMessage), RequestId: name(c.By.RequestID),
+		Statement: statementText(c.Statement, most), Message: text(c.Message, maxMessage), RequestId: name(c.By.RequestID),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -144,6 +145,43 @@ func TestAttemptsWithoutEffectAreCounted(t *testing.T) {
 		changes.Flush(true)
 		if sink != 101 {
 			t.Errorf("%s: %d records, want 100 and the number of the others", text, sink)
+		}
+	}
+}
+
+// TestNothingIsHiddenInAudit writes statements whose long comments, repeated names or long lists would keep out of a
+// shortened record what they change. Their records have all of it, or they are refused.
+func TestNothingIsHiddenInAudit(t *testing.T) {
+	long := "/* " + strings.Repeat("x", 20_000) + " */"
+	many := "bob"
+	for i := range 800 {
+		many += ", user_" + strconv.Itoa(i)
+	}
+	for _, tt := range []struct{ sql, want, fault string }{
+		{"GRANT " + long + " admin TO bob" + strings.Repeat(",bob", 5000), "", "longer than 16384 bytes"},
+		{"GRANT " + long + " admin TO bob" + strings.Repeat(",bob", 60) + ",evil", ",bob,evil", ""},
+		{"GRANT SELECT ON logs TO " + many + ", evil", ", evil", ""},
+		{"GRANT SELECT ON logs TO " + many + ", " + many + ", " + many + ", evil", "", "longer than 16384 bytes"},
+		{"CREATE TOKEN hid FOR " + long + " ALL ON *.*", "FOR ALL ON *.*", ""},
+		{"ALTER TABLE " + long + " logs SET 'ttl'='30d'", "ALTER TABLE logs SET 'ttl'='30d'", ""},
+		{"ALTER TABLE logs SET 'comment'='" + strings.Repeat("x", 20_000) + "', 'ttl'='1h'", "", "longer than 16384 bytes"},
+		{"DELETE FROM logs WHERE msg IN ('" + strings.Repeat("x", 20_000) + "')", "DELETE FROM logs", ""},
+	} {
+		var log bytes.Buffer
+		w := newWorld(t, func(c *Config) { c.Logger = slog.New(slog.NewJSONHandler(&log, nil)) })
+		_, err := w.run(by("root", access.ReadWrite), tt.sql, func(r *Request) { r.Texts = statement.Texts(tt.sql) })
+		lines := changeLines(t, &log)
+		if len(lines) != 1 {
+			t.Fatalf("%.40s: %d lines", tt.sql, len(lines))
+		}
+		got := lines[0]["statement"].(string)
+		switch {
+		case tt.fault != "":
+			if err == nil || !strings.Contains(err.Error(), tt.fault) || len(w.meta.proposed) > 0 {
+				t.Errorf("%.40s: %v, %d commands", tt.sql, err, len(w.meta.proposed))
+			}
+		case err != nil && errs.CodeOf(err) == errs.InvalidArguments, !strings.Contains(got, tt.want):
+			t.Errorf("%.40s: %v, recorded %.100s", tt.sql, err, got)
 		}
 	}
 }

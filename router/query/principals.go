@@ -72,7 +72,7 @@ func (m *manager) propose(ctx context.Context, req *Request, changes ...*metapb.
 		actor.Address = m.caller.Address.String()
 	}
 	if req.statement < len(req.Texts) {
-		actor.Statement = audit.WithoutSecrets(req.Texts[req.statement])
+		actor.Statement = audit.StatementText(req.Texts[req.statement])
 	}
 	result, err := m.s.cfg.Meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: m.s.cfg.Now().UnixNano(),

@@ -201,7 +201,11 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	}
 	stored := false
 	for i, st := range req.Statements {
-		if err := permit(caller, st, req.Database); err != nil {
+		err := permit(caller, st, req.Database)
+		if c, _ := changeBy(ctx, &req, i); err == nil && c.Whole {
+			err = audit.CheckWhole(c.Statement)
+		}
+		if err != nil {
 			s.record(ctx, &req, i, err)
 			return err
 		}
@@ -268,7 +272,18 @@ func changeBy(ctx context.Context, req *Request, i int) (c audit.Change, changes
 	if i < len(req.Texts) {
 		c.Statement = req.Texts[i]
 	}
+	c.Whole = changes && recordedWhole(req.Statements[i])
 	return c, changes
+}
+
+// recordedWhole reports whether the audit record of a statement must have all of it, because what the statement changes
+// is not only its object.
+func recordedWhole(st statement.Statement) bool {
+	switch st.(type) {
+	case *statement.Delete, *statement.CreateTable: // their conditions and columns can be long
+		return false
+	}
+	return true
 }
 
 // begin returns the context for a statement, whose commands carry the record of the change that the statement makes.

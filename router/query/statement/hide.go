@@ -27,3 +27,25 @@ func HideSecrets(src string) string {
 		hides = t.kind <= text && beforeSecrets[strings.ToUpper(t.val)]
 	}
 }
+
+// WithoutComments returns a statement without its comments, and with one space for each gap between its words. It
+// returns at least the first most bytes of the result, if there are as many.
+func WithoutComments(src string, most int) string {
+	var out strings.Builder
+	l, end := lexer{src: src}, 0
+	for out.Len() <= most {
+		t := l.scan()
+		switch t.kind {
+		case eof:
+			return out.String()
+		case comment:
+			continue
+		}
+		if out.Len() > 0 && t.from > end {
+			out.WriteByte(' ')
+		}
+		out.WriteString(src[t.from:t.to])
+		end = t.to
+	}
+	return out.String()
+}

@@ -29,3 +29,22 @@ func TestSecretsAreHidden(t *testing.T) {
 		}
 	}
 }
+
+// TestCommentsAreRemoved checks that only comments and white space between words are removed.
+func TestCommentsAreRemoved(t *testing.T) {
+	for in, want := range map[string]string{
+		"GRANT /* xxx /* nested */ */ admin\n\tTO a,b -- end":     "GRANT admin TO a,b",
+		"CREATE USER u PASSWORD/**/'a  b /* c */' -- d\nDISABLED": "CREATE USER u PASSWORD 'a  b /* c */' DISABLED",
+		`SELECT "a  --b" , $$ /* */ $$::text`:                     `SELECT "a  --b" , $$ /* */ $$::text`,
+		"DROP TABLE t /* open":                                    "DROP TABLE t /* open",
+		"  -- nothing":                                            "",
+	} {
+		if got := WithoutComments(in, 1000); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := WithoutComments("aaaa bbbb"+strings.Repeat("c", 100)+" dddd", 7); !strings.HasPrefix(got, "aaaa bb") ||
+		strings.Contains(got, "d") {
+		t.Errorf("%q", got)
+	}
+}
