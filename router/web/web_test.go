@@ -123,7 +123,7 @@ func TestFolder(t *testing.T) {
 	if !strings.Contains(string(first.index.before), "/app/lib/a.js") {
 		t.Errorf("the browser is not told of the second module: %s", first.index.before)
 	}
-	if !strings.Contains(string(first.index.after), "a { } a { }") {
+	if !strings.Contains(string(first.index.after), "a{}a{}") {
 		t.Errorf("the first styles are not in the page: %s", first.index.after)
 	}
 	dir["app/main.js"] = &fstest.MapFile{Data: []byte("3")}
