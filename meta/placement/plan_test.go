@@ -77,7 +77,7 @@ func TestMake(t *testing.T) {
 		{
 			"no node for a repair", nodesOf("a", "b", "c:down"),
 			[]Shard{of(1, 3, "a", "b", "c")},
-			[]string{"shard 1 blocked: node c is down; of the nodes that are up (2) none is without a replica: add a node"},
+			[]string{"shard 1 blocked: node c is down; all nodes that are up (2) have a replica; add a node"},
 		},
 		{
 			"no zone for a repair", nodesOf("a/1", "b/2", "c/3:down", "d/2", "e/3:full"),
@@ -94,7 +94,7 @@ func TestMake(t *testing.T) {
 		{
 			"a silent node takes nothing", nodesOf("a", "b", "c:away"),
 			[]Shard{of(1, 3, "a", "b")},
-			[]string{"shard 1 blocked: has 2 of 3 replicas; of the nodes that are up (2) none is without a replica: " +
+			[]string{"shard 1 blocked: has 2 of 3 replicas; all nodes that are up (2) have a replica; " +
 				"add a node"},
 		},
 		{
@@ -126,8 +126,7 @@ func TestMake(t *testing.T) {
 		{
 			"drain without another node", nodesOf("a:draining"),
 			[]Shard{of(1, 1, "a")},
-			[]string{"shard 1 blocked: cannot leave the node that is drained: of the nodes that are up (0) none is " +
-				"without a replica: add a node"},
+			[]string{"shard 1 blocked: cannot leave the node that is drained: no other node is up: add a node"},
 		},
 		{
 			"fewer replicas are wanted", nodesOf("a", "b", "c"),

@@ -39,8 +39,10 @@ func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *no
 	case free == 0 && spread && len(taken) > 0:
 		return nil, fmt.Sprintf("of the nodes that are up (%d) none is in a zone without a replica: add a node in "+
 			"another zone", up)
+	case free == 0 && up == 0:
+		return nil, "no other node is up: add a node"
 	case free == 0:
-		return nil, fmt.Sprintf("of the nodes that are up (%d) none is without a replica: add a node", up)
+		return nil, fmt.Sprintf("all nodes that are up (%d) have a replica; add a node", up)
 	case room == 0:
 		return nil, fmt.Sprintf("no node has room for %d bytes below %.0f %% of its disk: add a node or space", s.Bytes,
 			100*p.limits.MustFill)

@@ -130,7 +130,7 @@ func TestStatusInWords(t *testing.T) {
 				w.down["c"] = time.Now().Add(-3 * time.Minute)
 			}, false,
 			[]string{
-				"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node -> start it " +
+				"its replica is not replaced: all nodes that are up (2) have a replica; add a node -> start it " +
 					"again; if it is lost for good, add a node, then 'cordwood node decommission node-c'",
 				"  node-add ",
 			},
@@ -140,8 +140,8 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-20 * time.Minute)
 		}, false, []string{
-			"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node",
-			"2 of 3 replicas answer -> node node-c is down; of the nodes that are up (2) none is without a replica: add a node",
+			"its replica is not replaced: all nodes that are up (2) have a replica; add a node",
+			"2 of 3 replicas answer -> node node-c is down; all nodes that are up (2) have a replica; add a node",
 		}, "critical"},
 		{"the only replica", func(w *world) {
 			w.node("a", "b").shard(1, "a").shard(1, "b").voting("a")
@@ -293,7 +293,7 @@ func TestStatusInWords(t *testing.T) {
 			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
 			w.began = time.Now().Add(-time.Hour)
 		}, false, []string{
-			"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on; later, if a node " +
+			"info: at 00:06:00 UTC, replicas begin to move to node node-b, which holds less than others; later, if a node " +
 				"joins or leaves before -> 'cordwood rebalance' starts now\n  rebalance ",
 		}, "critical"},
 		{"the metadata have a new leader, which waits again", func(w *world) {
@@ -303,7 +303,7 @@ func TestStatusInWords(t *testing.T) {
 			}
 			w.nodes["b"].RegisteredUnixNano = time.Now().Add(-4 * time.Minute).UnixNano()
 			w.began = time.Now().Add(-time.Minute)
-		}, false, []string{"from 00:09:00 UTC on"}, "critical"},
+		}, false, []string{"at 00:09:00 UTC, replicas begin to move"}, "critical"},
 		{"the emptiest node has not reported yet", func(w *world) {
 			w.node("a", "b").voting("a")
 			for range 6 {

@@ -319,7 +319,7 @@ func TestRefused(t *testing.T) {
 		},
 		{
 			&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 5},
-			"shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node",
+			"shard 1 cannot have 5 replicas: all nodes that are up (3) have a replica; add a node",
 		},
 		{&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
 		{&metapb.Operation{Kind: operation.TableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 no longer exists"},

@@ -58,7 +58,7 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if begun == 0 {
 		return finished("nothing was moved, and no table is so hot that another shard should take it: %s", even)
 	}
-	return finished("moved %s: %s", words.Say(begun, "replica or table", "replicas or tables"),
+	return finished("moved %s; %s", words.Say(begun, "replica or table", "replicas or tables"),
 		cmp.Or(even, "that is the maximum of one rebalance; start another one"))
 }
 

@@ -216,7 +216,7 @@ func TestIdentityPipeline(t *testing.T) {
 	})
 }
 
-// TestUnknownTypeIsOneFault checks that an unknown type of a column makes one fault, and not others that follow from it.
+// TestUnknownTypeIsOneFault checks that an unknown type of a column makes one fault, and none that follows from it.
 func TestUnknownTypeIsOneFault(t *testing.T) {
 	for _, rest := range []string{"index: timestamp", "index: fulltext", "default: abc"} {
 		_, err := Compile([]byte("transform: [{field: a, type: timestmp, "+rest+"}]"), Options{})

@@ -37,9 +37,9 @@ func (d *diagnosis) rebalanceLater() {
 	}
 	if at := since.Add(snap.Limits.RebalanceRest); at.After(snap.Now) {
 		d.add(info, "'cordwood rebalance' starts now",
-			"replicas are moved to node %s, which holds less than others, from %s UTC on; later, if a node joins or leaves "+
+			"at %s UTC, replicas begin to move to node %s, which holds less than others; later, if a node joins or leaves "+
 				"before",
-			snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
+			at.UTC().Format(time.TimeOnly), snap.Label(plan.Moves[0].To))
 		d.offer(clusterapi.Action{Kind: operation.Rebalance})
 	}
 }

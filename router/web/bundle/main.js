@@ -1,1 +1,1 @@
-import"./chunk-7ZD4YL2Y.js";
+import"./chunk-JWWFYQAN.js";

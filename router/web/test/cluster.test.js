@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { roleOf } from '../app/components/clusterview.js';
 import { addNode, settingsOf } from '../app/lib/addnode.js';
-import { offersOf } from '../app/lib/clusteracts.js';
-import { operationProgress, shortNames, toleranceWords } from '../app/lib/clusterwords.js';
+import { offersOf, offersOnce } from '../app/lib/clusteracts.js';
+import { adviceWords, lookOf, operationProgress, shortNames, toleranceWords } from '../app/lib/clusterwords.js';
 
 test('the number of nodes that may fail in words', () => {
   const words = (/** @type {string} */ health, /** @type {number} */ n, limit = 'shard 2') =>
@@ -100,4 +100,39 @@ test('a new node checks users as the other nodes do', () => {
   const byCertificates = addNode({ nodes, auth: false, config: '[rpc]\n  tls-cert = "c.pem"\n  tls-key = "k.pem"\n  tls-ca = "ca.pem"\n' });
   assert.match(byCertificates.command, /--rpc-tls-ca ca\.pem --rpc-tls-cert c\.pem --rpc-tls-key k\.pem/);
   assert.ok(!byCertificates.command.includes('secret'));
+});
+
+test('a button stands beside the first problem that it mends', () => {
+  const add = { actions: [{ kind: 'node-add' }] };
+  const both = { actions: [{ kind: 'node-add' }, { kind: 'node-decommission', node: 'n4' }] };
+  assert.deepEqual(
+    offersOnce([add, both, add, {}]).map(({ offers }) => offers.map(({ act }) => act)),
+    [['add-node'], ['decommission'], [], []],
+  );
+});
+
+test('the advice to do nothing is a sentence', () => {
+  assert.equal(adviceWords('nothing: the replicas are replaced later'), 'Nothing needs to be done: the replicas are replaced later.');
+  assert.equal(adviceWords('nothing, if it has just started'), 'Nothing needs to be done, if it has just started.');
+  assert.equal(adviceWords('start it again'), 'Start it again.');
+});
+
+test('a node that is drained does not look as one that is down', () => {
+  assert.deepEqual(['up', 'draining', 'moving', 'down', 'silent', 'no leader', 'of a newer server'].map(lookOf), [
+    'ok',
+    'changes',
+    'changes',
+    'bad',
+    'bad',
+    'bad',
+    'bad',
+  ]);
+});
+
+test('an operation that is done does not say twice what it did', () => {
+  const began = { created: '2026-01-05T10:00:00Z', updated: '2026-01-05T10:00:03Z', requested_by: 'ann', done_bytes: 0, total_bytes: 0, step: 'end' };
+  const move = { ...began, kind: 'shard-move', state: 'done', reason: 'shard 2 went from node a to node b' };
+  const now = Date.parse(began.updated);
+  assert.equal(operationProgress(move, now, 'UTC'), 'done just now · took 3.0 s · requested by ann');
+  assert.match(operationProgress({ ...move, state: 'failed', reason: 'the disk is full' }, now, 'UTC'), /· the disk is full ·/);
 });

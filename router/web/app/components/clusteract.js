@@ -56,7 +56,7 @@ function Size({ values, state, tables }) {
   const text = shard
     ? `Shard ${shard.id} has rows of ${formatBytes(shard.bytes)}.`
     : node
-      ? `${node.name} has ${node.replicas} replicas with ${formatBytes(node.bytes)}, and leads ${node.leads} shards.`
+      ? `${node.name} has ${node.replicas} ${node.replicas === 1 ? 'replica' : 'replicas'} with ${formatBytes(node.bytes)}, and leads ${node.leads} ${node.leads === 1 ? 'shard' : 'shards'}.`
       : table
         ? `${values.table} has ${formatBytes(table.bytes)}.`
         : '';
@@ -128,7 +128,7 @@ export function Rebalance({ stores, onClose }) {
     ${
       plan &&
       plan.moves.length > 0 &&
-      html`<p>${plan.moves.length} replicas would move, ${formatBytes(plan.moves.reduce((sum, m) => sum + m.bytes, 0))}.</p>
+      html`<p>${plan.moves.length} ${plan.moves.length === 1 ? 'replica' : 'replicas'} would move, ${formatBytes(plan.moves.reduce((sum, m) => sum + m.bytes, 0))}.</p>
       <div class="wide-table"><table><thead><tr><th>shard</th><th>from</th><th>to</th><th class="r">bytes</th><th>why</th></tr></thead><tbody>${plan.moves.map(
         (m) => html`<tr><td>${m.shard}</td><td>${m.from}</td><td>${m.to}</td><td class="r">${formatBytes(m.bytes)}</td><td>${m.reason}</td></tr>`,
       )}</tbody></table></div>`

@@ -1,7 +1,7 @@
 // The nodes of a cluster, and which of them has a replica of which shard.
 
 import { html } from '../../vendor/core.js';
-import { shortNames } from '../lib/clusterwords.js';
+import { lookOf, shortNames } from '../lib/clusterwords.js';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
 import { floatPanel } from './floating.js';
 import { Menu } from './menu.js';
@@ -22,7 +22,7 @@ function NodeRow({ node }) {
   const share = node.disk_capacity > 0 ? (node.disk_used / node.disk_capacity) * 100 : 0;
   const since = silent.includes(node.state) && ` for ${formatDuration(node.silent_seconds * 1000)}`;
   return html`<tr data-ui="node"><td>${node.name}</td>
-    <td><span class=${node.state === 'up' ? 'ok' : 'bad'}>${node.state}</span>${since}</td>
+    <td><span class=${lookOf(node.state)}>${node.state}</span>${since}</td>
     <td class="opt">${node.roles.join(' ')}</td><td class="opt">${node.meta}</td>
     <td>${
       node.disk_capacity > 0 &&
@@ -46,7 +46,7 @@ export function Matrix({ state, onDo }) {
           const [letter, word, look] = roleOf(s, n);
           const says = `shard ${s.id} on ${n.name}: ${word}`;
           return html`<td class=${look} data-ui="shard-cell" title=${says}>${onDo && letter !== '·' ? html`<${CellMenu} letter=${letter} says=${says} shard=${String(s.id)} node=${n.name} onDo=${onDo} />` : letter}</td>`;
-        })}<td class="r opt">${formatCount(s.lag)}</td><td class="r opt">${formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : 'bad'}>${s.state}</span></td></tr>`,
+        })}<td class="r opt">${formatCount(s.lag)}</td><td class="r opt">${formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : lookOf(s.state)}>${s.state}</span></td></tr>`,
     )}</tbody></table></div>`;
 }
 

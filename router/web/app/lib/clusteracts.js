@@ -169,3 +169,17 @@ const offers = {
 export function offersOf({ actions = [] }) {
   return actions.flatMap((action) => offers[action.kind]?.(action) ?? []);
 }
+
+/**
+ * The problems with their buttons. A button stands beside the first problem that it mends, and not beside each.
+ * @param {{actions?: Action[]}[]} problems
+ */
+export function offersOnce(problems) {
+  /** @type {Set<string>} */
+  const seen = new Set();
+  const isNew = (/** @type {Offer} */ offer) => {
+    const key = JSON.stringify([offer.act, offer.given]);
+    return !seen.has(key) && seen.add(key);
+  };
+  return problems.map((problem) => ({ problem, offers: offersOf(problem).filter(isNew) }));
+}

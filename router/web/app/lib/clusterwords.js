@@ -1,6 +1,6 @@
 // The state of a cluster and its operations in words.
 
-import { formatBytes, formatDuration } from './format.js';
+import { formatBytes, formatDuration, sentence } from './format.js';
 import { formatTime } from './time.js';
 
 /**
@@ -15,7 +15,16 @@ export function toleranceWords({ health, failure_tolerance: tolerance, limited_b
 }
 
 /**
+ * The advice about a problem. Where there is nothing to do, the server says: nothing, and what happens by itself.
+ * @param {string} advice
+ */
+export function adviceWords(advice) {
+  return sentence(advice.replace(/^nothing(?=[:,])/, 'nothing needs to be done'));
+}
+
+/**
  * @typedef {object} Operation
+ * @property {string} [kind]
  * @property {string} state
  * @property {string} step
  * @property {string} reason
@@ -39,7 +48,14 @@ export function operationProgress(o, now, zone) {
   if (o.state !== 'running') {
     const ended = o.ended ?? o.updated;
     const took = Date.parse(ended) - Date.parse(o.created);
-    return [`${o.state} ${whenText(ended, now, zone)}`, took >= 1000 && `took ${formatDuration(took)}`, o.reason, by].filter(Boolean).join(' · ');
+    return [
+      `${o.state} ${whenText(ended, now, zone)}`,
+      took >= 1000 && `took ${formatDuration(took)}`,
+      o.state === 'done' && o.kind === 'shard-move' ? '' : o.reason,
+      by,
+    ]
+      .filter(Boolean)
+      .join(' · ');
   }
   const copied = o.total_bytes > 0 && `${formatBytes(o.done_bytes)} of ${formatBytes(o.total_bytes)}`;
   return [`step ${o.step}`, copied, o.eta_seconds && `${formatDuration(o.eta_seconds * 1000)} left`, o.reason, by].filter(Boolean).join(' · ');
@@ -50,6 +66,17 @@ function whenText(time, now, zone) {
   const ago = Math.max(0, now - Date.parse(time));
   if (ago < 1000) return 'just now';
   return ago < 86400e3 ? `${formatDuration(ago)} ago` : `at ${formatTime(time, zone)} (${zone})`;
+}
+
+const changing = ['starting', 'stopping', 'draining', 'drained', 'moving', 'catching up', 'retiring', 'electing'];
+
+/**
+ * How a state of a node or a shard looks: well, changing as it should, or bad.
+ * @param {string} state
+ */
+export function lookOf(state) {
+  if (state === 'up' || state === 'ok') return 'ok';
+  return changing.includes(state) ? 'changes' : 'bad';
 }
 
 /**

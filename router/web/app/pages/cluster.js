@@ -7,8 +7,8 @@ import { Matrix, Nodes } from '../components/clusterview.js';
 import { useIgnored } from '../components/ignored.js';
 import { Menu } from '../components/menu.js';
 import { ErrorPanel } from '../components/states.js';
-import { clusterActs, offersOf } from '../lib/clusteracts.js';
-import { toleranceWords } from '../lib/clusterwords.js';
+import { clusterActs, offersOnce } from '../lib/clusteracts.js';
+import { adviceWords, toleranceWords } from '../lib/clusterwords.js';
 import { sentence } from '../lib/format.js';
 import { partsOfTime } from '../lib/time.js';
 import { unknownParts } from '../lib/url.js';
@@ -47,7 +47,7 @@ export function ClusterPage({ stores }) {
     <div class="state"><h1>${silent ? 'The state of the cluster is not known' : ok ? 'The cluster is healthy' : html`The cluster is <i class=${state.health}>${state.health}</i>`}</h1>
       <span class="quiet" data-ui=${silent ? 'known-since' : 'tolerance'}>${silent ? `What follows was so at ${partsOfTime(health.answered.value, stores.prefs.zone.value).time} (${stores.prefs.zone.value}).` : toleranceWords(state)}</span></div>
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
-    ${state.problems.map((/** @type {any} */ p) => html`<${Problem} problem=${p} onDo=${may ? act : null} />`)}
+    ${offersOnce(state.problems).map(({ problem, offers }) => html`<${Problem} problem=${problem} offers=${may ? offers : []} onDo=${act} />`)}
     <div class="cols"><section class="pane" aria-label="Nodes and shards">
         <h2 class="head">Nodes<span class="grow"></span>${may && html`<${Acts} group="nodes" first=${{ 'add-node': 'Add a node…', drain: 'Drain a node…' }} onDo=${act} />`}</h2>
         <${Nodes} nodes=${state.nodes} />
@@ -61,11 +61,10 @@ export function ClusterPage({ stores }) {
     ${clusterActs.some((a) => a.id === doing.id) && html`<${ClusterAct} id=${doing.id} given=${doing.given} state=${state} stores=${stores} onClose=${close} />`}`;
 }
 
-/** A problem, with what to do about it. @param {{problem: any, onDo: Do | null}} props */
-function Problem({ problem, onDo }) {
-  const offers = onDo ? offersOf(problem) : [];
-  return html`<div class=${`problem ${problem.severity ?? ''}`}><p><b>${sentence(problem.text)}</b> ${sentence(problem.advice)}</p>
-    ${offers.length > 0 && html`<div class="offers">${offers.map(({ name, act, given }) => html`<button class="button" data-ui=${`mend-${act}`} onClick=${() => onDo?.(act, given)}>${name}</button>`)}</div>`}</div>`;
+/** A problem, with what to do about it. @param {{problem: any, offers: import('../lib/clusteracts.js').Offer[], onDo: Do}} props */
+function Problem({ problem, offers, onDo }) {
+  return html`<div class=${`problem ${problem.severity ?? ''}`}><p><b>${sentence(problem.text)}</b> ${adviceWords(problem.advice)}</p>
+    ${offers.length > 0 && html`<div class="offers">${offers.map(({ name, act, given }) => html`<button class="button" data-ui=${`mend-${act}`} onClick=${() => onDo(act, given)}>${name}</button>`)}</div>`}</div>`;
 }
 
 /**
