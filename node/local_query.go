@@ -83,7 +83,7 @@ func (q *localQuery) RecvMsg(m any) error {
 	select {
 	case chunk := <-q.chunks:
 		out.Reset()
-		out.ArrowIpc, out.Partial, out.Stages = chunk.ArrowIpc, chunk.Partial, chunk.Stages
+		out.ArrowIpc, out.Missing, out.Stages = chunk.ArrowIpc, chunk.Missing, chunk.Stages
 		return nil
 	case <-q.done:
 	case <-q.ctx.Done():
@@ -132,7 +132,7 @@ func (a *localAnswer) SetTrailer(metadata.MD)      {}
 // Send passes a chunk to the caller. It copies the chunk, since the service may reuse its memory.
 func (a *localAnswer) Send(chunk *shardpb.QueryChunk) error {
 	_ = a.SendHeader(nil) // never fails
-	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Partial: chunk.Partial, Stages: chunk.Stages}
+	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Missing: chunk.Missing, Stages: chunk.Stages}
 	select {
 	case a.query.chunks <- out:
 		return nil

@@ -47,7 +47,7 @@ func TestLocalQuery(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			err = s.Send(&shardpb.QueryChunk{Partial: []string{"p"}, ArrowIpc: mem})
+			err = s.Send(&shardpb.QueryChunk{Missing: []*shardpb.Missing{{Reason: "p"}}, ArrowIpc: mem})
 			copy(mem, "----------")
 			return errors.Join(err, s.Send(&shardpb.QueryChunk{ArrowIpc: mem[:3]}))
 		}, "p a question ---", codes.OK},
@@ -83,8 +83,8 @@ func TestLocalQuery(t *testing.T) {
 			for err == nil {
 				var chunk *shardpb.QueryChunk
 				if chunk, err = stream.Recv(); err == nil {
-					for _, p := range chunk.Partial {
-						got += p + " "
+					for _, p := range shardpb.MissingIn(chunk) {
+						got += p.Reason + " "
 					}
 					got += string(chunk.ArrowIpc) + " "
 				}

@@ -27,6 +27,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/object"
 	"cordwood/shard/query/engine"
@@ -190,8 +191,10 @@ func (c *testNodes) ask(req *shardpb.QueryRequest) (rows, partial []string, err 
 		return nil, nil, err
 	}
 	defer body.Close()
-	if p, ok := body.(interface{ Partial() []string }); ok {
-		partial = p.Partial()
+	if p, ok := body.(interface{ Missing() []words.Missing }); ok {
+		for _, missing := range p.Missing() {
+			partial = append(partial, missing.String())
+		}
 	}
 	r, err := ipc.NewReader(body)
 	if err != nil {

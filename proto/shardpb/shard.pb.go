@@ -1763,8 +1763,10 @@ type ScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes of the Arrow IPC stream.
 	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
+	// The same as missing, as texts for programs that do not know that field.
+	Partial []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
 	// What the answer lacks because of allow_partial. Only in the first message.
-	Partial       []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
+	Missing       []*Missing `protobuf:"bytes,3,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1813,6 +1815,84 @@ func (x *ScanResponse) GetPartial() []string {
 	return nil
 }
 
+func (x *ScanResponse) GetMissing() []*Missing {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+// Missing says what a partial answer lacks.
+type Missing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The table that lacks rows, as database.table. Empty: not known.
+	Table string `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	// The shard that could not be read, or the file of the segment. At most one is set.
+	Shard         uint32 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Segment       string `protobuf:"bytes,3,opt,name=segment,proto3" json:"segment,omitempty"`
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Missing) Reset() {
+	*x = Missing{}
+	mi := &file_shardpb_shard_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Missing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Missing) ProtoMessage() {}
+
+func (x *Missing) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Missing.ProtoReflect.Descriptor instead.
+func (*Missing) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Missing) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *Missing) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Missing) GetSegment() string {
+	if x != nil {
+		return x.Segment
+	}
+	return ""
+}
+
+func (x *Missing) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 type WriteRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -1826,7 +1906,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1838,7 +1918,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1851,7 +1931,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WriteRequest) GetShardId() uint32 {
@@ -1887,7 +1967,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +1979,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +1992,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WriteResponse) GetIndex() uint64 {
@@ -1939,7 +2019,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2031,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2044,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TableName) GetDatabase() string {
@@ -1994,7 +2074,7 @@ type AnalyzeRequest struct {
 
 func (x *AnalyzeRequest) Reset() {
 	*x = AnalyzeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2086,7 @@ func (x *AnalyzeRequest) String() string {
 func (*AnalyzeRequest) ProtoMessage() {}
 
 func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2099,7 @@ func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeRequest.ProtoReflect.Descriptor instead.
 func (*AnalyzeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AnalyzeRequest) GetSql() string {
@@ -2055,7 +2135,7 @@ type AnalyzeResponse struct {
 
 func (x *AnalyzeResponse) Reset() {
 	*x = AnalyzeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2147,7 @@ func (x *AnalyzeResponse) String() string {
 func (*AnalyzeResponse) ProtoMessage() {}
 
 func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2160,7 @@ func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResponse.ProtoReflect.Descriptor instead.
 func (*AnalyzeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *AnalyzeResponse) GetTables() []*TableName {
@@ -2121,7 +2201,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2213,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2226,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QueryTable) GetName() *TableName {
@@ -2258,7 +2338,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2270,7 +2350,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2283,7 +2363,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -2419,7 +2499,7 @@ type QueryBlock struct {
 
 func (x *QueryBlock) Reset() {
 	*x = QueryBlock{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2431,7 +2511,7 @@ func (x *QueryBlock) String() string {
 func (*QueryBlock) ProtoMessage() {}
 
 func (x *QueryBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2444,7 +2524,7 @@ func (x *QueryBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryBlock.ProtoReflect.Descriptor instead.
 func (*QueryBlock) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *QueryBlock) GetSql() string {
@@ -2478,7 +2558,7 @@ type ShardNodes struct {
 
 func (x *ShardNodes) Reset() {
 	*x = ShardNodes{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2570,7 @@ func (x *ShardNodes) String() string {
 func (*ShardNodes) ProtoMessage() {}
 
 func (x *ShardNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2583,7 @@ func (x *ShardNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
 func (*ShardNodes) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ShardNodes) GetShardId() uint32 {
@@ -2524,8 +2604,7 @@ type QueryChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The next bytes of the Arrow IPC stream.
 	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
-	// What the answer lacks because of allow_partial. Only in the first message, or in the last one if the request has
-	// blocks.
+	// The same as missing, as texts for programs that do not know that field.
 	Partial []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
 	// In the last message, if requested.
 	Stages *PartStages `protobuf:"bytes,3,opt,name=stages,proto3" json:"stages,omitempty"`
@@ -2533,14 +2612,17 @@ type QueryChunk struct {
 	// part, the presumed leader is the receiving node.
 	Leaders []*ShardLeader `protobuf:"bytes,4,rep,name=leaders,proto3" json:"leaders,omitempty"`
 	// In the last message of the answer to a request with blocks: one for each block.
-	Blocks        []*BlockAnswer `protobuf:"bytes,5,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	Blocks []*BlockAnswer `protobuf:"bytes,5,rep,name=blocks,proto3" json:"blocks,omitempty"`
+	// What the answer lacks because of allow_partial. Only in the first message, or in the last one if the request has
+	// blocks.
+	Missing       []*Missing `protobuf:"bytes,6,rep,name=missing,proto3" json:"missing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2634,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2647,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -2603,6 +2685,13 @@ func (x *QueryChunk) GetBlocks() []*BlockAnswer {
 	return nil
 }
 
+func (x *QueryChunk) GetMissing() []*Missing {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
 // BlockAnswer describes the answer to a block within the answer to all blocks.
 type BlockAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2616,7 +2705,7 @@ type BlockAnswer struct {
 
 func (x *BlockAnswer) Reset() {
 	*x = BlockAnswer{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2717,7 @@ func (x *BlockAnswer) String() string {
 func (*BlockAnswer) ProtoMessage() {}
 
 func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2730,7 @@ func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockAnswer.ProtoReflect.Descriptor instead.
 func (*BlockAnswer) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BlockAnswer) GetBytes() uint64 {
@@ -2669,7 +2758,7 @@ type ShardLeader struct {
 
 func (x *ShardLeader) Reset() {
 	*x = ShardLeader{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2770,7 @@ func (x *ShardLeader) String() string {
 func (*ShardLeader) ProtoMessage() {}
 
 func (x *ShardLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2783,7 @@ func (x *ShardLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
 func (*ShardLeader) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ShardLeader) GetShardId() uint32 {
@@ -2724,7 +2813,7 @@ type PartStages struct {
 
 func (x *PartStages) Reset() {
 	*x = PartStages{}
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2736,7 +2825,7 @@ func (x *PartStages) String() string {
 func (*PartStages) ProtoMessage() {}
 
 func (x *PartStages) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2749,7 +2838,7 @@ func (x *PartStages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStages.ProtoReflect.Descriptor instead.
 func (*PartStages) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *PartStages) GetGatherNanos() int64 {
@@ -2786,7 +2875,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +2887,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +2900,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -2876,7 +2965,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +2977,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +2990,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -2933,7 +3022,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2945,7 +3034,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2958,7 +3047,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -2991,7 +3080,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3003,7 +3092,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3016,7 +3105,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -3058,7 +3147,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3159,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3172,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -3246,7 +3335,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3347,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3360,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -3321,7 +3410,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3422,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3435,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -3426,7 +3515,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3438,7 +3527,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3451,7 +3540,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -3528,7 +3617,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3629,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3642,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -3606,7 +3695,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[50]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3618,7 +3707,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[50]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3631,7 +3720,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3695,7 +3784,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[51]
+	mi := &file_shardpb_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3707,7 +3796,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[51]
+	mi := &file_shardpb_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3720,7 +3809,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -3748,7 +3837,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[52]
+	mi := &file_shardpb_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +3849,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[52]
+	mi := &file_shardpb_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3773,7 +3862,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{52}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -3803,7 +3892,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[53]
+	mi := &file_shardpb_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3904,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[53]
+	mi := &file_shardpb_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +3917,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{53}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -3884,7 +3973,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[54]
+	mi := &file_shardpb_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3896,7 +3985,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[54]
+	mi := &file_shardpb_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3909,7 +3998,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -4026,7 +4115,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[55]
+	mi := &file_shardpb_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4038,7 +4127,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[55]
+	mi := &file_shardpb_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4051,7 +4140,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -4108,7 +4197,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[56]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +4209,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[56]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +4222,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -4176,7 +4265,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[57]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4188,7 +4277,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[57]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4201,7 +4290,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -4244,7 +4333,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[58]
+	mi := &file_shardpb_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4256,7 +4345,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[58]
+	mi := &file_shardpb_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4269,7 +4358,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -4411,10 +4500,16 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	" \x01(\bR\tunchecked\x12\x14\n" +
 	"\x05share\x18\v \x01(\tR\x05share\x12\x19\n" +
 	"\bquery_id\x18\f \x01(\tR\aqueryIdB\x11\n" +
-	"\x0f_expired_before\"E\n" +
+	"\x0f_expired_before\"x\n" +
 	"\fScanResponse\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
-	"\apartial\x18\x02 \x03(\tR\apartial\"s\n" +
+	"\apartial\x18\x02 \x03(\tR\apartial\x121\n" +
+	"\amissing\x18\x03 \x03(\v2\x17.cordwood.shard.MissingR\amissing\"g\n" +
+	"\aMissing\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\x12\x18\n" +
+	"\asegment\x18\x03 \x01(\tR\asegment\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"s\n" +
 	"\fWriteRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x18\n" +
 	"\abatches\x18\x02 \x03(\fR\abatches\x12.\n" +
@@ -4475,14 +4570,15 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
-	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\xe3\x01\n" +
+	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\x96\x02\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
 	"\apartial\x18\x02 \x03(\tR\apartial\x122\n" +
 	"\x06stages\x18\x03 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\x125\n" +
 	"\aleaders\x18\x04 \x03(\v2\x1b.cordwood.shard.ShardLeaderR\aleaders\x123\n" +
-	"\x06blocks\x18\x05 \x03(\v2\x1b.cordwood.shard.BlockAnswerR\x06blocks\"W\n" +
+	"\x06blocks\x18\x05 \x03(\v2\x1b.cordwood.shard.BlockAnswerR\x06blocks\x121\n" +
+	"\amissing\x18\x06 \x03(\v2\x17.cordwood.shard.MissingR\amissing\"W\n" +
 	"\vBlockAnswer\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x122\n" +
 	"\x06stages\x18\x02 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\"A\n" +
@@ -4666,7 +4762,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 59)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
@@ -4698,121 +4794,124 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*CheckKeysResponse)(nil),         // 27: cordwood.shard.CheckKeysResponse
 	(*ScanRequest)(nil),               // 28: cordwood.shard.ScanRequest
 	(*ScanResponse)(nil),              // 29: cordwood.shard.ScanResponse
-	(*WriteRequest)(nil),              // 30: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),             // 31: cordwood.shard.WriteResponse
-	(*TableName)(nil),                 // 32: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),            // 33: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),           // 34: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),                // 35: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),              // 36: cordwood.shard.QueryRequest
-	(*QueryBlock)(nil),                // 37: cordwood.shard.QueryBlock
-	(*ShardNodes)(nil),                // 38: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 39: cordwood.shard.QueryChunk
-	(*BlockAnswer)(nil),               // 40: cordwood.shard.BlockAnswer
-	(*ShardLeader)(nil),               // 41: cordwood.shard.ShardLeader
-	(*PartStages)(nil),                // 42: cordwood.shard.PartStages
-	(*TailRequest)(nil),               // 43: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 44: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 45: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 46: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 47: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 48: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 49: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 50: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 51: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 52: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 53: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 54: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 55: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 56: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 57: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 58: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 59: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 60: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 61: cordwood.schema.Table
-	(schemapb.Type)(0),                // 62: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 63: cordwood.schema.Semantic
+	(*Missing)(nil),                   // 30: cordwood.shard.Missing
+	(*WriteRequest)(nil),              // 31: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 32: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 33: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 34: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 35: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 36: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 37: cordwood.shard.QueryRequest
+	(*QueryBlock)(nil),                // 38: cordwood.shard.QueryBlock
+	(*ShardNodes)(nil),                // 39: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 40: cordwood.shard.QueryChunk
+	(*BlockAnswer)(nil),               // 41: cordwood.shard.BlockAnswer
+	(*ShardLeader)(nil),               // 42: cordwood.shard.ShardLeader
+	(*PartStages)(nil),                // 43: cordwood.shard.PartStages
+	(*TailRequest)(nil),               // 44: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 45: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 46: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 47: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 48: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 49: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 50: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 51: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 52: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 53: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 54: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 55: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 56: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 57: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 58: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 59: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 60: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 61: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 62: cordwood.schema.Table
+	(schemapb.Type)(0),                // 63: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 64: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
 	4,  // 0: cordwood.shard.TableSizesResponse.tables:type_name -> cordwood.shard.TableSize
 	5,  // 1: cordwood.shard.TableSize.parts:type_name -> cordwood.shard.SizePart
 	7,  // 2: cordwood.shard.ExpireRowsRequest.cutoffs:type_name -> cordwood.shard.RowCutoff
 	11, // 3: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
-	35, // 4: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
+	36, // 4: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
 	16, // 5: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	61, // 6: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
-	38, // 7: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	62, // 6: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	39, // 7: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
 	1,  // 8: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	61, // 9: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	62, // 9: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
 	25, // 10: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	61, // 11: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	61, // 12: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	32, // 13: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	32, // 14: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	61, // 15: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	35, // 16: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	38, // 17: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	37, // 18: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
-	42, // 19: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
-	41, // 20: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
-	40, // 21: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
-	42, // 22: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
-	32, // 23: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	61, // 24: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	47, // 25: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	48, // 26: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	49, // 27: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	50, // 28: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	56, // 29: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	55, // 30: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	53, // 31: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	54, // 32: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 33: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	57, // 34: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	58, // 35: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	62, // 36: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	63, // 37: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	30, // 38: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	33, // 39: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	36, // 40: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	43, // 41: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	45, // 42: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	51, // 43: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	59, // 44: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	19, // 45: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	21, // 46: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	23, // 47: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	26, // 48: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	28, // 49: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	17, // 50: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 51: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
-	6,  // 52: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
-	9,  // 53: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	12, // 54: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	14, // 55: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	31, // 56: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	34, // 57: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	39, // 58: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	44, // 59: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	46, // 60: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	52, // 61: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	60, // 62: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	20, // 63: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	22, // 64: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	24, // 65: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	27, // 66: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	29, // 67: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	18, // 68: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 69: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
-	8,  // 70: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
-	10, // 71: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	13, // 72: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	15, // 73: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	56, // [56:74] is the sub-list for method output_type
-	38, // [38:56] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	62, // 11: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	30, // 12: cordwood.shard.ScanResponse.missing:type_name -> cordwood.shard.Missing
+	62, // 13: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	33, // 14: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	33, // 15: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	62, // 16: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	36, // 17: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	39, // 18: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	38, // 19: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
+	43, // 20: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
+	42, // 21: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
+	41, // 22: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
+	30, // 23: cordwood.shard.QueryChunk.missing:type_name -> cordwood.shard.Missing
+	43, // 24: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
+	33, // 25: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	62, // 26: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	48, // 27: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	49, // 28: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	50, // 29: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	51, // 30: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	57, // 31: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	56, // 32: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	54, // 33: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	55, // 34: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 35: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	58, // 36: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	59, // 37: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	63, // 38: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	64, // 39: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	31, // 40: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	34, // 41: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	37, // 42: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	44, // 43: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	46, // 44: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	52, // 45: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	60, // 46: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	19, // 47: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	21, // 48: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	23, // 49: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	26, // 50: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	28, // 51: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	17, // 52: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 53: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
+	6,  // 54: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
+	9,  // 55: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	12, // 56: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	14, // 57: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	32, // 58: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	35, // 59: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	40, // 60: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	45, // 61: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	47, // 62: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	53, // 63: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	61, // 64: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	20, // 65: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	22, // 66: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	24, // 67: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	27, // 68: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	29, // 69: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	18, // 70: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 71: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
+	8,  // 72: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
+	10, // 73: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	13, // 74: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	15, // 75: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	58, // [58:76] is the sub-list for method output_type
+	40, // [40:58] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -4821,15 +4920,15 @@ func file_shardpb_shard_proto_init() {
 		return
 	}
 	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[33].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[41].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[34].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   59,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Missing says what a partial answer lacks. Nodes send it as a text, which String makes and ParseMissing reads, because
-// users read it too.
+// Missing says what a partial answer lacks.
 type Missing struct {
 	// Table is the table that lacks rows, as database.table, or "".
 	Table string
@@ -39,7 +38,8 @@ func (m Missing) String() string {
 	return text
 }
 
-// ParseMissing reads a text. If it does not begin with a shard or a segment, it is all reason.
+// ParseMissing reads a text of a node of an earlier version. If it does not begin with a shard or a segment, it is all
+// reason.
 func ParseMissing(text string) Missing {
 	table, rest := "", text
 	for _, mark := range []string{shardMark, segmentMark} {
@@ -69,14 +69,13 @@ func ParseMissing(text string) Missing {
 
 // JoinMissing returns one text about all that is missing, of at most most bytes. Shards of a table for the same reason
 // are named together. If not everything fits, the text ends with the number of the others.
-func JoinMissing(texts []string, most int) string {
+func JoinMissing(list []Missing, most int) string {
 	type group struct {
 		Missing
 		shards []uint32
 	}
 	var groups []*group
-	for _, text := range texts {
-		m := ParseMissing(text)
+	for _, m := range list {
 		at := slices.IndexFunc(groups, func(g *group) bool {
 			return m.Shard != 0 && len(g.shards) > 0 && g.Table == m.Table && g.Reason == m.Reason
 		})

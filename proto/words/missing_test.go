@@ -23,17 +23,21 @@ func TestMissing(t *testing.T) {
 }
 
 func TestJoinMissing(t *testing.T) {
-	texts := []string{
-		"public.logs: shard 3: no leader", "public.logs: shard 1: no leader", "public.other: shard 1: no leader",
-		"public.logs: shard 2: no answer", "public.logs: segment 7: damaged", "node n2: no answer",
+	list := []Missing{
+		{Table: "public.logs", Shard: 3, Reason: "no leader"},
+		{Table: "public.logs", Shard: 1, Reason: "no leader"},
+		{Table: "public.other", Shard: 1, Reason: "no leader"},
+		{Table: "public.logs", Shard: 2, Reason: "no answer"},
+		{Table: "public.logs", Segment: "7", Reason: "damaged"},
+		{Reason: "node n2: no answer"},
 	}
 	want := "public.logs: shards 1, 3: no leader; public.other: shard 1: no leader; public.logs: shard 2: no answer; " +
 		"public.logs: segment 7: damaged; node n2: no answer"
-	if got := JoinMissing(texts, 1000); got != want {
+	if got := JoinMissing(list, 1000); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for most := range len(want) + 2 {
-		got := JoinMissing(texts, most)
+		got := JoinMissing(list, most)
 		if len(got) > most && most > 3 {
 			t.Fatalf("%d bytes of at most %d: %s", len(got), most, got)
 		}
@@ -49,7 +53,8 @@ func TestJoinMissing(t *testing.T) {
 			}
 		}
 	}
-	if got := JoinMissing([]string{strings.Repeat("x", 100)}, 50); len(got) != 50 || !strings.HasSuffix(got, "...") {
+	long := []Missing{{Reason: strings.Repeat("x", 100)}}
+	if got := JoinMissing(long, 50); len(got) != 50 || !strings.HasSuffix(got, "...") {
 		t.Errorf("a long text becomes %s", got)
 	}
 }

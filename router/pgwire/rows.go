@@ -76,7 +76,9 @@ type cursor struct {
 // newCursor returns the rows of a result.
 func newCursor(x *execution, res query.Result) (*cursor, error) {
 	c := &cursor{x: x, rows: res.Rows, columns: columnsOf(res.Rows.Schema()), warnings: res.Warnings}
-	c.warnings = append(c.warnings, res.Partial...)
+	for _, missing := range res.Partial {
+		c.warnings = append(c.warnings, missing.String())
+	}
 	if len(c.columns) > maxAnswerColumns {
 		return nil, failure("54011", "the answer has %d columns; the protocol has at most %d", len(c.columns),
 			maxAnswerColumns)

@@ -63,7 +63,7 @@ func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request
 	case len(alone.Tables) > 0:
 		return Result{}, noQuery(t)
 	}
-	stream, _, err := s.reader.follow(ctx, req, func() (r *stream, _ []string, err error) {
+	stream, _, err := s.reader.follow(ctx, req, func() (r *stream, _ []words.Missing, err error) {
 		if t, err = names.writable(st.Name, database); err == nil {
 			r, err = s.reader.deletable(ctx, t, st.Where, req, req.behind != nil)
 		}

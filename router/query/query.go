@@ -20,6 +20,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/turns"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/query/format"
@@ -134,7 +135,7 @@ type Result struct {
 	Rows format.Rows
 	// Partial lists what is missing from Rows if Request.AllowPartial was set, and what system tables lack because a
 	// node does not answer.
-	Partial []string
+	Partial []words.Missing
 	// AffectedRows is the number of rows that INSERT stored.
 	AffectedRows int64
 	// Warnings are for the client, although the statement succeeded.

@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
 	"cordwood/proto/turns"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/query/statement"
@@ -75,7 +76,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	ctx, span = tracing.Start(ctx, "query shards")
 	defer func() { span.End(err) }()
 	var warnings []string
-	stream, missing, err := r.follow(ctx, req, func() (*stream, []string, error) {
+	stream, missing, err := r.follow(ctx, req, func() (*stream, []words.Missing, error) {
 		tables, facts, err := r.queryTables(ctx, q.Text, req, analysis.Tables)
 		r.recordRead(ctx, q.Text, req, analysis.Tables, err)
 		if err != nil {
@@ -98,8 +99,8 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	}
 	defer stream.close()
 	partial := missing
-	if p, ok := stream.src.(interface{ Partial() []string }); ok {
-		partial = append(partial, p.Partial()...)
+	if p, ok := stream.src.(interface{ Missing() []words.Missing }); ok {
+		partial = append(partial, p.Missing()...)
 	}
 	if req.Limited {
 		return each(ctx, Result{Rows: &limited{Rows: stream, left: req.Limit}, Partial: partial, Warnings: warnings})
@@ -150,8 +151,8 @@ const followTries = 5
 // because its rows moved to other shards, or because this node could not read the metadata and a shard knows a
 // newer table.
 func (r *reader) follow(ctx context.Context, req *Request,
-	ask func() (*stream, []string, error),
-) (*stream, []string, error) {
+	ask func() (*stream, []words.Missing, error),
+) (*stream, []words.Missing, error) {
 	for try := 1; ; try++ {
 		stream, missing, err := ask()
 		if reason := errs.ReasonOf(err); err == nil || reason != errs.TableGone && reason != errs.SchemaStale {

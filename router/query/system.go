@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/query/statement"
 )
@@ -250,7 +251,8 @@ type facts struct {
 	stats map[statsNeed][]*shardpb.ShardStats
 	// missing describes what rows lack because a node does not answer. warnings are about nodes of which there may be no
 	// rows: a query or a session exists only while its node runs.
-	missing, warnings []string
+	missing  []words.Missing
+	warnings []string
 }
 
 // statsNeed is how much data is requested from the shards.
@@ -339,9 +341,9 @@ func (f *facts) noteMissing(stats []*shardpb.ShardStats, err error) {
 		reported[st.ShardId] = true
 	}
 	for _, sh := range f.names.meta.Shards() {
-		if note := fmt.Sprintf("shard %d: its size and state are not known: %s", sh.Id, err); !reported[sh.Id] &&
-			!slices.Contains(f.missing, note) {
-			f.missing = append(f.missing, note)
+		lacks := words.Missing{Shard: sh.Id, Reason: fmt.Sprintf("its size and state are not known: %s", err)}
+		if !reported[sh.Id] && !slices.Contains(f.missing, lacks) {
+			f.missing = append(f.missing, lacks)
 		}
 	}
 }

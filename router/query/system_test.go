@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/router/access"
 )
 
@@ -105,7 +106,7 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	reader := w.reader.of(by("ann", access.ReadWrite))
-	ask := func() ([]string, error) {
+	ask := func() ([]words.Missing, error) {
 		_, facts, err := reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", &Request{},
 			[]*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
 		if err != nil {
@@ -115,8 +116,8 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	}
 	w.shards.stats = []*shardpb.ShardStats{{ShardId: 2, State: "Leader"}}
 	w.shards.statsErr = errs.New(errs.ShardUnreachable, "node b: away")
-	if missing, err := ask(); err != nil || len(missing) != 1 || !strings.Contains(missing[0], "shard 3") ||
-		!strings.Contains(missing[0], "node b") {
+	if missing, err := ask(); err != nil || len(missing) != 1 || missing[0].Shard != 3 ||
+		!strings.Contains(missing[0].Reason, "node b") {
 		t.Errorf("missing %v, error %v", missing, err)
 	}
 	w.shards.stats = append(w.shards.stats, &shardpb.ShardStats{ShardId: 3, State: "Leader"})

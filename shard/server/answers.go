@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 )
 
 // largeAnswer is the minimum size of a large answer, such as an export. Such an answer produces
@@ -77,9 +78,11 @@ func (a *answer) copy(ipc []byte) {
 	a.kept = append(a.kept, ipc...)
 }
 
-// Missing sends texts about what is missing in the answer.
-func (a *answer) Missing(what []string) error {
-	return a.stream.Send(&shardpb.QueryChunk{Partial: what})
+// Missing sends what is missing in the answer.
+func (a *answer) Missing(what []words.Missing) error {
+	chunk := &shardpb.QueryChunk{}
+	chunk.Missing, chunk.Partial = shardpb.NewMissing(what)
+	return a.stream.Send(chunk)
 }
 
 // Rows sends bytes of an Arrow IPC stream.

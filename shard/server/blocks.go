@@ -10,6 +10,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/words"
 )
 
 // blocksOf returns a request for each block of a request.
@@ -53,7 +54,7 @@ func (s *server) queryBlocks(ctx context.Context, q *runningQuery, req *shardpb.
 	defer closeViews(views)
 	answers := make([]*shardpb.BlockAnswer, len(list))
 	blocks := make([]*prepared, len(list))
-	var missing []string
+	var missing []words.Missing
 	for i, of := range list {
 		begun := time.Now()
 		blocks[i], err = s.prepare(gathering, q, of, views)
@@ -103,7 +104,7 @@ func (s *server) answerBlock(ctx context.Context, req *shardpb.QueryRequest, p *
 type filled struct {
 	grpc.ServerStreamingServer[shardpb.QueryChunk]
 	next    []byte
-	missing []string
+	missing []words.Missing
 }
 
 // Send sends a full message, and keeps the rest for the next one.
@@ -115,13 +116,15 @@ func (f *filled) Send(chunk *shardpb.QueryChunk) error {
 			return err
 		}
 	}
-	f.next, f.missing = append(f.next, chunk.ArrowIpc...), append(f.missing, chunk.Partial...)
+	f.next, f.missing = append(f.next, chunk.ArrowIpc...), append(f.missing, shardpb.MissingIn(chunk)...)
 	return nil
 }
 
 // end sends the last message.
 func (f *filled) end(blocks []*shardpb.BlockAnswer) error {
-	return f.ServerStreamingServer.Send(&shardpb.QueryChunk{ArrowIpc: f.next, Partial: f.missing, Blocks: blocks})
+	last := &shardpb.QueryChunk{ArrowIpc: f.next, Blocks: blocks}
+	last.Missing, last.Partial = shardpb.NewMissing(f.missing)
+	return f.ServerStreamingServer.Send(last)
 }
 
 // statementOf returns the text of a request for the list of running queries.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/shard/cold/object"
 	"cordwood/shard/query"
 	"cordwood/shard/store"
@@ -61,9 +62,9 @@ func (c *coldRows) with(ctx context.Context) context.Context {
 }
 
 // query runs a statement. If it fails because of object storage, leaveOut is asked whether the answer may lack the
-// rows there, with texts about them. If it may, the statement runs once more without these rows.
+// rows there, with what is then missing. If it may, the statement runs once more without these rows.
 func (c *coldRows) query(ctx context.Context, engine Engine, of *query.Request, emit func(ipc []byte) error,
-	leaveOut func(missing []string) (bool, error),
+	leaveOut func(missing []words.Missing) (bool, error),
 ) error {
 	err := engine.Query(c.with(ctx), of, emit)
 	if c.objects == nil || errs.CodeOf(err) != errs.ObjectStorageUnavailable {
@@ -79,8 +80,8 @@ func (c *coldRows) query(ctx context.Context, engine Engine, of *query.Request, 
 	return engine.Query(ctx, rest, emit)
 }
 
-// withoutCold returns the request without its objects, and a text about each table that has some.
-func withoutCold(of *query.Request, err error) (rest *query.Request, missing []string) {
+// withoutCold returns the request without its objects, and what each table that has some lacks then.
+func withoutCold(of *query.Request, err error) (rest *query.Request, missing []words.Missing) {
 	r := *of
 	r.Tables = make([]query.Table, len(of.Tables))
 	for i := range of.Tables {
@@ -96,8 +97,9 @@ func withoutCold(of *query.Request, err error) (rest *query.Request, missing []s
 		}
 		r.Tables[i] = t
 		if objects > 0 {
-			missing = append(missing, fmt.Sprintf("%s.%s: %s in object storage, %s: %s", t.Database, t.Name,
-				query.CountOf(objects, "object"), query.CountOf(rows, "row"), err))
+			missing = append(missing, words.Missing{Table: t.Database + "." + t.Name, Reason: fmt.Sprintf(
+				"%s in object storage, %s: %s", query.CountOf(objects, "object"), query.CountOf(rows, "row"), err,
+			)})
 		}
 	}
 	return &r, missing

@@ -7,6 +7,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/server/distribute"
 )
 
@@ -17,7 +18,7 @@ const maxCollected = 8 << 20
 type collected struct {
 	grpc.ServerStreamingServer[shardpb.QueryChunk]
 	ipc     []byte
-	missing []string
+	missing []words.Missing
 	// ran says which nodes sent what, if noted is set.
 	noted bool
 	ran   string
@@ -28,7 +29,7 @@ func (c *collected) Send(chunk *shardpb.QueryChunk) error {
 	if len(c.ipc)+len(chunk.ArrowIpc) > maxCollected {
 		return errs.New(errs.Internal, "query: the answer to a subquery has more than %d bytes", maxCollected)
 	}
-	c.ipc, c.missing = append(c.ipc, chunk.ArrowIpc...), append(c.missing, chunk.Partial...)
+	c.ipc, c.missing = append(c.ipc, chunk.ArrowIpc...), append(c.missing, shardpb.MissingIn(chunk)...)
 	return nil
 }
 
@@ -36,12 +37,12 @@ func (c *collected) Send(chunk *shardpb.QueryChunk) error {
 type emitted struct {
 	grpc.ServerStreamingServer[shardpb.QueryChunk]
 	emit    func(ipc []byte) error
-	missing []string
+	missing []words.Missing
 }
 
 // Send passes a piece of the answer on.
 func (e *emitted) Send(chunk *shardpb.QueryChunk) error {
-	e.missing = append(e.missing, chunk.Partial...)
+	e.missing = append(e.missing, shardpb.MissingIn(chunk)...)
 	if len(chunk.ArrowIpc) == 0 {
 		return nil
 	}

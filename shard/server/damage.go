@@ -9,6 +9,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/server/distribute"
 )
@@ -39,7 +40,7 @@ func readsDamaged(err error) bool {
 func (s *server) runQuery(ctx context.Context, req *shardpb.QueryRequest, of *query.Request, cold *coldRows,
 	out *answer,
 ) error {
-	err := cold.query(ctx, s.cfg.Engine, of, out.Rows, func(missing []string) (bool, error) {
+	err := cold.query(ctx, s.cfg.Engine, of, out.Rows, func(missing []words.Missing) (bool, error) {
 		if !req.AllowPartial || out.bytes > 0 {
 			return false, nil
 		}

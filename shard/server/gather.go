@@ -32,7 +32,7 @@ const spooledOrder = 1 << 62
 type gathered struct {
 	tables []query.Table
 	// missing returns texts about shards that are left out, if that is allowed.
-	missing []string
+	missing []words.Missing
 
 	// note describes the rows that are fetched from other nodes, if the statement is an EXPLAIN. fetched are the answers
 	// of the nodes.
@@ -262,7 +262,7 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 				table := t.Name.Database + "." + t.Name.Name
 				away := gctx.Err() == nil && distribute.Away(err)
 				if away && req.AllowPartial {
-					g.missing = append(g.missing, words.Missing{Table: table, Shard: f.shard, Reason: errs.From(err).Msg}.String())
+					g.missing = append(g.missing, words.Missing{Table: table, Shard: f.shard, Reason: errs.From(err).Msg})
 					return nil
 				}
 				e := errs.Wrap(errs.ShardUnreachable, err, "query: rows of %s in shard %d", table, f.shard)
@@ -348,7 +348,7 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 // fetchOne fetches the rows of one table in one shard, and records which node sent them and how many.
 func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *shardpb.QueryTable, of *fetched,
 	nodes []string, need query.Need, table *schema.Table,
-) (sp *spool.Spool, missing []string, err error) {
+) (sp *spool.Spool, missing []words.Missing, err error) {
 	scan := &shardpb.ScanRequest{
 		ShardId: of.shard, Table: t.Table, Columns: need.Columns, Where: need.Where, ExpiredBefore: t.ExpiredBefore,
 		AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica, MaxStalenessNanos: req.MaxStalenessNanos,
@@ -389,7 +389,7 @@ func (r receiving) Read(p []byte) (int, error) {
 // fill reads the rows of a scan into a spool.
 func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 	scan *shardpb.ScanRequest, of *fetched,
-) (missing []string, err error) {
+) (missing []words.Missing, err error) {
 	begin := time.Now()
 	r, err := s.cfg.Scan(ctx, nodes, scan)
 	if err != nil {
@@ -407,5 +407,5 @@ func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 	if src.Err != nil {
 		return nil, distribute.Broke(src.Err)
 	}
-	return r.Partial(), nil
+	return r.Missing(), nil
 }

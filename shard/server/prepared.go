@@ -5,6 +5,7 @@ import (
 
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/store"
 )
@@ -19,7 +20,7 @@ type prepared struct {
 	// only for several shards of a table that merges rows.
 	runs []run
 	// missing are texts about what is missing in the answer.
-	missing []string
+	missing []words.Missing
 }
 
 // run is a query over gathered rows.

@@ -73,7 +73,7 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 	show(&qt, v, req.Table.Id, cold)
 	if req.AllowPartial {
 		if missing := leaveOutOf(&qt); len(missing) > 0 {
-			if err := send(&shardpb.ScanResponse{Partial: missing}); err != nil {
+			if err := send(lacks(missing)); err != nil {
 				return err
 			}
 		}
@@ -92,11 +92,11 @@ func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*
 		return nil
 	}
 	of := &query.Request{SQL: scanSQL(req), Database: qt.Database, Tables: []query.Table{qt}}
-	err = cold.query(ctx, s.cfg.Engine, of, emit, func(missing []string) (bool, error) {
+	err = cold.query(ctx, s.cfg.Engine, of, emit, func(missing []words.Missing) (bool, error) {
 		if !req.AllowPartial || sent {
 			return false, nil
 		}
-		return true, send(&shardpb.ScanResponse{Partial: missing})
+		return true, send(lacks(missing))
 	})
 	if lost {
 		return err
@@ -232,8 +232,15 @@ func inParameter(d time.Duration) string {
 	return text
 }
 
-// leaveOutOf removes the damaged segments from a table, and returns texts about them.
-func leaveOutOf(t *query.Table) (missing []string) {
+// lacks returns a message about what is missing.
+func lacks(missing []words.Missing) *shardpb.ScanResponse {
+	out := &shardpb.ScanResponse{}
+	out.Missing, out.Partial = shardpb.NewMissing(missing)
+	return out
+}
+
+// leaveOutOf removes the damaged segments from a table, and returns what is missing then.
+func leaveOutOf(t *query.Table) (missing []words.Missing) {
 	t.Segments = slices.DeleteFunc(t.Segments, func(seg query.Segment) bool {
 		if seg.Damaged == "" {
 			return false
@@ -241,7 +248,7 @@ func leaveOutOf(t *query.Table) (missing []string) {
 		missing = append(missing, words.Missing{
 			Table: t.Database + "." + t.Name, Segment: filepath.Base(seg.Path),
 			Reason: "it is damaged; it has " + query.CountOf(seg.Rows, "row"),
-		}.String())
+		})
 		return true
 	})
 	return missing

@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/leader"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 
 	"google.golang.org/grpc"
 )
@@ -53,7 +54,7 @@ func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*s
 // ends the query.
 //
 // A shard that cannot be reached is an error, unless the request allows a partial answer: then
-// Partial of the reader lists the shard.
+// Missing of the reader lists the shard.
 func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
 	r, err := c.query(ctx, req, false)
 	if err != nil {
@@ -129,6 +130,7 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 type rows[T any] interface {
 	*T
 	GetArrowIpc() []byte
+	GetMissing() []*shardpb.Missing
 	GetPartial() []string
 }
 
@@ -153,12 +155,12 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 		}
 		c.learn(first)
 		r = &streamReader{
-			rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(),
+			rest: P(first).GetArrowIpc(), end: err, missing: shardpb.MissingIn(P(first)),
 			next: func() ([]byte, error) {
 				m, err := receive(p, messages)
 				c.learn(m)
 				r.describe(m)
-				r.partial = append(r.partial, P(m).GetPartial()...)
+				r.missing = append(r.missing, shardpb.MissingIn(P(m))...)
 				return P(m).GetArrowIpc(), err
 			},
 		}
@@ -293,8 +295,8 @@ type streamReader struct {
 	rest   []byte
 	end    error
 	node   string
-	// partial lists what is missing in the answer, for a request that allows a partial answer.
-	partial []string
+	// missing lists what is missing in the answer, for a request that allows a partial answer.
+	missing []words.Missing
 	stages  *shardpb.PartStages
 	blocks  []*shardpb.BlockAnswer
 }
@@ -323,9 +325,9 @@ func (r *streamReader) Stages() *shardpb.PartStages { return r.stages }
 // Node returns the id of the node that answers.
 func (r *streamReader) Node() string { return r.node }
 
-// Partial lists what is missing in the answer, for a request that allows a partial answer. If the request has blocks,
+// Missing lists what is missing in the answer, for a request that allows a partial answer. If the request has blocks,
 // the answer must have been read.
-func (r *streamReader) Partial() []string { return r.partial }
+func (r *streamReader) Missing() []words.Missing { return r.missing }
 
 // Piece returns the next bytes, which belong to the caller and are at least one, or io.EOF at the end.
 func (r *streamReader) Piece() ([]byte, error) {

@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/explore/search"
 )
 
@@ -35,7 +36,7 @@ type Scope struct {
 	// Query is the parsed search text.
 	Query *search.Query
 	// Partial lists what was missing in the answers to queries so far.
-	Partial []string
+	Partial []words.Missing
 
 	req     Request
 	source  Source

@@ -2,7 +2,6 @@ package explore
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"cordwood/router/explore/budget"
@@ -56,9 +55,9 @@ func (c *call) head(s *scope.Scope) Head {
 	}
 	if len(s.Partial) > 0 {
 		h.Partial = &Partial{}
-		for _, text := range s.Partial {
-			text = exchange.NamedNodes(c.r, text)
-			if strings.Contains(text, ": segment ") {
+		for _, missing := range s.Partial {
+			text := exchange.NamedNodes(c.r, missing.String())
+			if missing.Segment != "" {
 				h.Partial.Segments = append(h.Partial.Segments, text)
 			} else {
 				h.Partial.Shards = append(h.Partial.Shards, text)

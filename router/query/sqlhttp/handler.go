@@ -19,6 +19,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/body"
 	"cordwood/router/query"
 	"cordwood/router/query/format"
@@ -183,7 +184,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 		return err
 	}
 	n := 0
-	var partial []string
+	var partial []words.Missing
 	err := h.cfg.Service.Execute(r.Context(), in.query, func(_ context.Context, res query.Result) error {
 		if n++; n > 1 {
 			if err := buf.Append([]byte{','}); err != nil {
@@ -194,7 +195,7 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 		if res.Rows == nil {
 			return buf.Append(append(strconv.AppendInt([]byte(`{"affectedrows":`), res.AffectedRows, 10), '}'))
 		}
-		partial = append(partial, h.named(r, res.Partial)...)
+		partial = append(partial, h.namedIn(r, res.Partial)...)
 		appendRecords := format.AppendRecords
 		if in.safe {
 			appendRecords = format.AppendSafeRecords
@@ -234,7 +235,7 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 			return nil
 		}
 		rows = true
-		setPartialHeader(a.w, h.named(r, res.Partial))
+		setPartialHeader(a.w, h.namedIn(r, res.Partial))
 		a.until, _ = ctx.Deadline()
 		_, err := format.WriteWith(a, in.format, res.Rows, format.Options{Safe: in.safe, OmitNulls: in.omitNulls})
 		return err

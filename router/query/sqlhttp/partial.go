@@ -20,7 +20,7 @@ const (
 // does not name.
 const maxPartialHeader = 4096
 
-// named replaces ids of nodes by their names in texts about missing parts, and in warnings.
+// named replaces ids of nodes by their names in texts.
 func (h *Handler) named(r *http.Request, texts []string) []string {
 	if h.cfg.Named == nil || len(texts) == 0 {
 		return texts
@@ -32,14 +32,23 @@ func (h *Handler) named(r *http.Request, texts []string) []string {
 	return out
 }
 
+// namedIn does the same for the reasons why parts are missing.
+func (h *Handler) namedIn(r *http.Request, list []words.Missing) []words.Missing {
+	out := slices.Clone(list)
+	for i := range out {
+		out[i].Reason = h.named(r, []string{out[i].Reason})[0]
+	}
+	return out
+}
+
 // setPartialHeader sets the header that lists what is missing.
-func setPartialHeader(w http.ResponseWriter, partial []string) {
+func setPartialHeader(w http.ResponseWriter, partial []words.Missing) {
 	if len(partial) == 0 {
 		return
 	}
-	ascii := make([]string, len(partial))
-	for i, text := range partial {
-		ascii[i] = headerText(text)
+	ascii := slices.Clone(partial)
+	for i := range ascii {
+		ascii[i].Table, ascii[i].Reason = headerText(ascii[i].Table), headerText(ascii[i].Reason)
 	}
 	w.Header().Set(headerPartial, words.JoinMissing(ascii, maxPartialHeader))
 }
@@ -95,16 +104,15 @@ type (
 )
 
 // missingOf returns the missing parts, each once, even if a statement reads a table several times.
-func missingOf(partial []string) (out missing) {
-	for _, text := range partial {
-		m := words.ParseMissing(text)
+func missingOf(partial []words.Missing) (out missing) {
+	for _, m := range partial {
 		switch {
 		case m.Shard != 0:
 			out.Shards = addOnce(out.Shards, missingShard{m.Table, m.Shard, m.Reason})
 		case m.Segment != "":
 			out.Segments = addOnce(out.Segments, missingSegment{m.Table, m.Segment, m.Reason})
 		default:
-			out.Other = addOnce(out.Other, m.Reason)
+			out.Other = addOnce(out.Other, m.String())
 		}
 	}
 	return out
@@ -118,7 +126,7 @@ func addOnce[T comparable](list []T, v T) []T {
 }
 
 // appendPartial lists what is missing in the header and in the answer.
-func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []string) error {
+func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []words.Missing) error {
 	if len(partial) == 0 {
 		return nil
 	}

@@ -12,14 +12,18 @@ import (
 
 // TestMissing checks that the answer names each missing shard and segment with a reason, once.
 func TestMissing(t *testing.T) {
-	got, err := json.Marshal(missingOf([]string{
-		"public.logs: shard 3: no leader", "public.logs: shard 3: no leader", "public.logs: segment 7.parquet: damaged",
-		"list running queries: node n2: no answer", "shard 2: its size is not known",
+	got, err := json.Marshal(missingOf([]words.Missing{
+		{Table: "public.logs", Shard: 3, Reason: "no leader"},
+		{Table: "public.logs", Shard: 3, Reason: "no leader"},
+		{Table: "public.logs", Segment: "7.parquet", Reason: "damaged: shard 9: away"},
+		{Reason: "list running queries: node n2: no answer"},
+		{Shard: 2, Reason: "its size is not known"},
+		{Table: "public.logs", Reason: "2 objects"},
 	}))
 	want := `{"shards":[{"table":"public.logs","shard":3,"reason":"no leader"},` +
 		`{"shard":2,"reason":"its size is not known"}],` +
-		`"segments":[{"table":"public.logs","segment":"7.parquet","reason":"damaged"}],` +
-		`"other":["list running queries: node n2: no answer"]}`
+		`"segments":[{"table":"public.logs","segment":"7.parquet","reason":"damaged: shard 9: away"}],` +
+		`"other":["list running queries: node n2: no answer","public.logs: 2 objects"]}`
 	if err != nil || string(got) != want {
 		t.Errorf("%v, %s", err, got)
 	}
@@ -29,17 +33,18 @@ func TestMissing(t *testing.T) {
 // within a part.
 func TestPartialHeader(t *testing.T) {
 	w := httptest.NewRecorder()
-	setPartialHeader(w, []string{
-		words.Missing{Table: "public.logs", Shard: 2, Reason: "node n1: no answer\nnode n2: down…"}.String(),
-		words.Missing{Table: "public.logs", Shard: 1, Reason: "node n1: no answer\nnode n2: down…"}.String(),
+	setPartialHeader(w, []words.Missing{
+		{Table: "public.logs", Shard: 2, Reason: "node n1: no answer\nnode n2: down…"},
+		{Table: "public.logs", Shard: 1, Reason: "node n1: no answer\nnode n2: down…"},
 	})
 	if got := w.Header().Get(headerPartial); got != "public.logs: shards 1, 2: node n1: no answer node n2: down..." {
 		t.Error(got)
 	}
-	var long []string
+	var long []words.Missing
 	for i := range uint32(100) {
-		m := words.Missing{Table: "public.logs", Shard: i + 1, Reason: fmt.Sprint(i, strings.Repeat("x", 100))}
-		long = append(long, m.String())
+		long = append(long, words.Missing{
+			Table: "public.logs", Shard: i + 1, Reason: fmt.Sprint(i, strings.Repeat("x", 100)),
+		})
 	}
 	setPartialHeader(w, long)
 	if got := w.Header().Get(headerPartial); len(got) > maxPartialHeader || !strings.HasSuffix(got, "x; and 68 more") {

@@ -131,7 +131,7 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 	if r, ok := r.(interface{ Stages() *shardpb.PartStages }); ok {
 		of.Stages = r.Stages()
 	}
-	of.Missing = r.Partial()
+	of.Missing = r.Missing()
 	p.answeredBy(r)
 	return d.take(p, answer, of)
 }

@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 )
 
@@ -133,11 +135,11 @@ func (n *blockNodes) run(t *testing.T) error {
 type blockReader struct {
 	io.Reader
 	blocks  []*shardpb.BlockAnswer
-	missing []string
+	missing []words.Missing
 }
 
 func (*blockReader) Close() error                     { return nil }
-func (r *blockReader) Partial() []string              { return r.missing }
+func (r *blockReader) Missing() []words.Missing       { return r.missing }
 func (r *blockReader) Blocks() []*shardpb.BlockAnswer { return r.blocks }
 
 // TestOneCallForBlocks checks that a union of 32 tables on three nodes takes one call of each node. If a node may have
@@ -291,16 +293,16 @@ func TestHostileBlocks(t *testing.T) {
 // missingSink keeps what is missing.
 type missingSink struct {
 	sink
-	missing []string
+	missing []words.Missing
 }
 
-func (m *missingSink) Missing(what []string) error { m.missing = what; return nil }
+func (m *missingSink) Missing(what []words.Missing) error { m.missing = what; return nil }
 
 // TestMissingOfBlocks checks that the answer says what the nodes miss.
 func TestMissingOfBlocks(t *testing.T) {
 	n := newBlockNodes(t, metapb.ProtocolBlocks, func(req *shardpb.QueryRequest, r Reader) (Reader, error) {
 		if of, ok := r.(*blockReader); ok {
-			of.missing = []string{fmt.Sprint("shard ", req.Tables[0].ShardId)}
+			of.missing = []words.Missing{{Shard: req.Tables[0].ShardId}}
 		}
 		return r, nil
 	})
@@ -313,8 +315,8 @@ func TestMissingOfBlocks(t *testing.T) {
 	if done, err := d.Run(t.Context(), out); !done || err != nil {
 		t.Fatal(done, err)
 	}
-	slices.Sort(out.missing)
-	if want := []string{"shard 1", "shard 2", "shard 3"}; !slices.Equal(out.missing, want) {
-		t.Errorf("missing %q, want %q", out.missing, want)
+	slices.SortFunc(out.missing, func(a, b words.Missing) int { return cmp.Compare(a.Shard, b.Shard) })
+	if want := []words.Missing{{Shard: 1}, {Shard: 2}, {Shard: 3}}; !slices.Equal(out.missing, want) {
+		t.Errorf("missing %v, want %v", out.missing, want)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 )
 
@@ -55,7 +56,7 @@ type Config struct {
 // OwnAnswer describes the answer of this node to a part of a query.
 type OwnAnswer struct {
 	// Missing are texts about what is missing in the answer.
-	Missing []string
+	Missing []words.Missing
 	// Stages are the durations of its stages.
 	Stages *shardpb.PartStages
 }
@@ -65,7 +66,7 @@ type InnerAnswer struct {
 	// IPC are its rows as an Arrow IPC stream.
 	IPC []byte
 	// Missing are texts about what is missing in the answer.
-	Missing []string
+	Missing []words.Missing
 	// Ran says which nodes sent what, if the request asks for stages. It is empty if no other node was asked.
 	Ran string
 }
@@ -97,7 +98,7 @@ func New(cfg Config) *Nodes {
 type Answer interface {
 	// Missing sends texts about what is missing in the answer. If it is called, it is called before
 	// Rows.
-	Missing(what []string) error
+	Missing(what []words.Missing) error
 	// Rows sends bytes of an Arrow IPC stream.
 	Rows(ipc []byte) error
 }

@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 )
 
@@ -36,18 +37,18 @@ func (e *fakeEngine) Query(_ context.Context, req *query.Request, emit func([]by
 // answerOf is the scripted answer of a node.
 type answerOf struct{ io.Reader }
 
-func (answerOf) Close() error      { return nil }
-func (answerOf) Partial() []string { return nil }
+func (answerOf) Close() error             { return nil }
+func (answerOf) Missing() []words.Missing { return nil }
 
 // sink receives the answer to a query.
 type sink struct{ bytes.Buffer }
 
-func (*sink) Missing([]string) error  { return nil }
-func (s *sink) Rows(ipc []byte) error { s.Write(ipc); return nil }
-func (*sink) Enter(string)            {}
-func (*sink) Asks(int)                {}
-func (*sink) Answered()               {}
-func (*sink) Received(int)            {}
+func (*sink) Missing([]words.Missing) error { return nil }
+func (s *sink) Rows(ipc []byte) error       { s.Write(ipc); return nil }
+func (*sink) Enter(string)                  {}
+func (*sink) Asks(int)                      {}
+func (*sink) Answered()                     {}
+func (*sink) Received(int)                  {}
 
 // spreadRequest returns a request for a table with the given number of shards, which the nodes lead
 // in turn.

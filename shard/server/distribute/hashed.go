@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 	"cordwood/shard/query"
 	"cordwood/shard/query/partial"
 )
@@ -49,7 +50,7 @@ func (d *Statement) askAll(ctx context.Context) error {
 }
 
 // forget releases the answers of the nodes. missing is what was missing before the requests.
-func (d *Statement) forget(missing []string) {
+func (d *Statement) forget(missing []words.Missing) {
 	d.missing = missing
 	for _, p := range d.parts {
 		d.bytes.Add(-int64(p.bytes))

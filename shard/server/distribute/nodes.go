@@ -138,7 +138,7 @@ func (n *Nodes) fillBlocks(ctx context.Context, list []blockPart) error {
 		return errBlocks
 	}
 	d.mu.Lock()
-	d.missing = append(d.missing, r.Partial()...)
+	d.missing = append(d.missing, r.Missing()...)
 	d.mu.Unlock()
 	for i, b := range list {
 		block := of.Blocks()[i]

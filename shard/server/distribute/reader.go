@@ -5,13 +5,14 @@ import (
 	"io"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/words"
 )
 
 // Reader reads the Arrow IPC stream that a node returns.
 type Reader interface {
 	io.ReadCloser
-	// Partial returns what is missing of the rows, after they have been read.
-	Partial() []string
+	// Missing returns what is missing of the rows, after they have been read.
+	Missing() []words.Missing
 }
 
 // Tries is the number of times that rows are requested from a node if its stream breaks.

@@ -29,7 +29,7 @@ type Statement struct {
 	definition []byte
 
 	mu      sync.Mutex // guards missing
-	missing []string
+	missing []words.Missing
 	// bytes is the size of the partial results. Blocks have it in common with their statement.
 	bytes *atomic.Int64
 	// blocks are the parts of a statement of kind several.
@@ -171,11 +171,9 @@ func (d *Statement) divide() {
 	d.parts = d.partsByLeader()
 }
 
-// LeftOut returns the text about a shard that the request leaves out of a partial answer.
-func LeftOut(t *shardpb.QueryTable, shard uint32) string {
-	return words.Missing{
-		Table: t.Name.Database + "." + t.Name.Name, Shard: shard, Reason: "it cannot be reached",
-	}.String()
+// LeftOut says that a shard is missing that the request leaves out of a partial answer.
+func LeftOut(t *shardpb.QueryTable, shard uint32) words.Missing {
+	return words.Missing{Table: t.Name.Database + "." + t.Name.Name, Shard: shard, Reason: "it cannot be reached"}
 }
 
 // partsByLeader returns a part for each node that is presumed to lead shards of the table.
