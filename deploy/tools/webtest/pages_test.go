@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -35,7 +36,9 @@ func TestTables(t *testing.T) {
 	b.until(`location.search === '?t=app'`)
 	b.click(`[data-ui=table-actions]`)
 	b.click(`[data-ui=do-ttl]`)
+	b.until(`document.querySelector('[data-ui=ask-ttl]').value === 'forever'`)
 	b.fill(`dialog input`, "30d")
+	b.until(`document.querySelector('[data-ui=expiring]').textContent === 'No row is that old now.'`)
 	b.until(`document.querySelector('dialog pre').textContent === "ALTER TABLE \"app\" SET 'ttl' = '30d'"`)
 	b.click(`[data-ui=confirm]`)
 	b.until(`document.querySelector('[data-ui=ddl]').textContent.includes('30d')`)
@@ -64,6 +67,29 @@ func TestTableFails(t *testing.T) {
 	b.until(`document.querySelector('dialog').contains(document.activeElement)`)
 	b.keys("\x1b") // closes the dialog, and not the table behind it
 	b.until(`!document.querySelector('dialog') && document.querySelector('[data-ui=table-actions]')`)
+}
+
+// TestShorterTTL shortens how long rows are kept: the dialog says how many rows go, and wants the name of the table.
+func TestShorterTTL(t *testing.T) {
+	s := start(t)
+	rows := logs(30)
+	for i := range 10 {
+		rows[i]["ts"] = time.Now().Add(-48 * time.Hour).UnixMilli()
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/tables?t=app")
+	b.until(`document.querySelector('[data-ui=ddl]')`)
+	b.click(`[data-ui=table-actions]`)
+	b.click(`[data-ui=do-ttl]`)
+	b.fill(`[data-ui=ask-ttl]`, "banana")
+	b.click(`[data-ui=confirm]`)
+	b.until(`document.querySelector('dialog [data-ui=error]').textContent.includes('banana')`)
+	b.fill(`[data-ui=ask-ttl]`, "1d")
+	b.until(`!document.querySelector('dialog [data-ui=error]') && document.querySelector('[data-ui=confirm]').disabled &&
+		document.querySelector('[data-ui=expiring]').textContent.includes('10 rows of public.app are removed')`)
+	b.fill(`[data-ui=confirm-word]`, "app")
+	b.click(`[data-ui=confirm]:not([disabled])`)
+	b.until(`document.querySelector('[data-ui=ddl]').textContent.includes('1day')`)
 }
 
 // TestAddData waits for the first row of a new table, and sends a file with an invalid line.

@@ -14,9 +14,9 @@ import { ErrorPanel } from './states.js';
  * @param {Record<string, (string | [string, string])[]>} props.choices the values of each kind that is chosen from a list, some with what is shown
  * @param {Record<string, {pattern: string, title: string}>} [props.patterns] regular expressions for kinds of texts, and what they mean
  * @param {Record<string, string[]>} [props.proposals] values that a text may have
- * @param {(values: Values) => string} [props.remark] what to say about the values
+ * @param {(values: Values) => unknown} [props.remark] what to say about the values
  * @param {Values} [props.initial]
- * @param {string} [props.word] what has to be typed; empty: a click is enough
+ * @param {string | ((values: Values) => string)} [props.word] what has to be typed; empty: a click is enough
  * @param {(values: Values) => string} props.statement the statement as it is shown
  * @param {import('../stores/latest.js').Latest<any>} props.latest runs the statement
  * @param {(values: Values) => unknown} props.onRun
@@ -44,7 +44,13 @@ export function StatementForm({
     return /** @type {Values} */ ({ ...first, ...initial });
   });
   const title = name.replace('…', '');
-  return html`<${Confirm} title=${title} word=${word} action=${word ? title : 'Run it'} busy=${latest.since.value > 0} onYes=${() => latest.since.value > 0 || onRun(values)}
+  const said = remark?.(values);
+  const typed = typeof word === 'string' ? word : word(values);
+  const change = (/** @type {Values} */ changed) => {
+    latest.error.value = null; // it is about other values
+    setValues({ ...values, ...changed });
+  };
+  return html`<${Confirm} title=${title} word=${typed} action=${typed ? title : 'Run it'} busy=${latest.since.value > 0} onYes=${() => latest.since.value > 0 || onRun(values)}
     onClose=${() => {
       latest.error.value = null;
       onClose();
@@ -53,9 +59,9 @@ export function StatementForm({
     ${children}
     ${asks.map(
       ([key, label, kind]) =>
-        html`<label>${label}<${Input} name=${key} label=${label} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} proposals=${proposals[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => setValues({ ...values, [key]: v })} /></label>`,
+        html`<label>${label}<${Input} name=${key} label=${label} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} proposals=${proposals[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => change({ [key]: v })} /></label>`,
     )}
-    ${remark?.(values) && html`<p class="quiet" role="status" data-ui="form-remark">${remark(values)}</p>`}
+    ${said && html`<p class="quiet" role="status" data-ui="form-remark">${said}</p>`}
     <pre class="asked">${statement(values)}</pre>
     <${ErrorPanel} latest=${latest} what="The statement" inForm /><//>`;
 }

@@ -65,6 +65,19 @@ export function createTable(api, clock) {
         JSON.stringify([db, name]),
       ),
     /**
+     * Counts the rows that are older than a time to live.
+     * @param {string} db
+     * @param {string} name
+     * @param {string} time the column of the time index
+     * @param {number} ms
+     * @param {AbortSignal} signal
+     */
+    async countOlder(db, name, time, ms, signal) {
+      const before = new Date(Math.max(0, clock.now() - ms)).toISOString();
+      const answer = await api.sql(`SELECT count(*) FROM ${quoteName(name)} WHERE ${quoteName(time)} < ${quoteText(before)}`, { signal, db });
+      return Number(answer.rows[0][0]);
+    },
+    /**
      * Runs a statement that changes the table. Answers whether it did.
      * @param {string} db
      * @param {string} statement
