@@ -79,7 +79,7 @@ function App({ stores }) {
   return html`<${TopBar} pages=${pages} page=${page.id} stores=${stores} />
     <${Banner} stores=${stores} page=${page.id} />
     <main>${short ? html`<div class="waits" aria-busy="true"></div>` : html`<${PageView} key=${page.id} page=${page} stores=${stores} />`}</main>
-    <${TabBar} pages=${pages} page=${page.id} />
+    <${TabBar} pages=${pages} page=${page.id} stores=${stores} />
     <${Toast} /><${KeyHelp} keys=${stores.keys} /><${SignInDialog} signIn=${stores.signIn} />`;
 }
 

@@ -1,1 +1,1 @@
-import"./chunk-JWWFYQAN.js";
+import"./chunk-67RQXNT7.js";

@@ -11,7 +11,7 @@ const mostShown = 100;
 /** @param {{explore: import('../stores/explore.js').Explore}} props */
 export function ColumnsMenu({ explore }) {
   const count = explore.cols.value.length;
-  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change wide">${() => html`<${Chooser} explore=${explore} />`}<//>`;
+  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change">${() => html`<${Chooser} explore=${explore} />`}<//>`;
 }
 
 /** @param {{explore: import('../stores/explore.js').Explore}} props */

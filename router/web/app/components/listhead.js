@@ -29,7 +29,7 @@ export function ListHead({ stores, onFields, fieldsHidden }) {
     <button class=${`text ${fieldsHidden ? '' : 'fields-button'}`} data-ui="show-fields" onClick=${onFields}>Fields</button>
     ${
       state.view === 'rows' &&
-      html`<${ColumnsMenu} explore=${explore} /><button class="text wide" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>
+      html`<${ColumnsMenu} explore=${explore} /><button class="text" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>
       <button class="text" title="The order of the rows; click: the other order" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button>
       <${Export} explore=${explore} user=${stores.signIn.user.value} />`
     }</div>`;

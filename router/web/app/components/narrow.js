@@ -1,8 +1,9 @@
-// Whether the screen is that of a phone.
+// Whether the screen is narrow: that of a phone, or of a desktop at a zoom of 200 %.
 
 import { useEffect, useState } from '../../vendor/core.js';
 
-const query = matchMedia('(max-width: 760px)');
+const narrow = matchMedia('(max-width: 760px)');
+const tight = matchMedia('(max-width: 1180px)');
 
 /**
  * The columns beside the line. On a phone there is place for one: the first that was chosen, else the row's source.
@@ -16,13 +17,19 @@ export function columnsFor(narrow, chosen, about) {
   return chosen.length > 0 ? chosen.slice(0, 1) : source ? [source] : [];
 }
 
-export function useNarrow() {
-  const [narrow, setNarrow] = useState(query.matches);
+/** @param {MediaQueryList} query */
+function useMatch(query) {
+  const [matches, setMatches] = useState(query.matches);
   useEffect(() => {
-    const changed = () => setNarrow(query.matches);
+    const changed = () => setMatches(query.matches);
     query.addEventListener('change', changed);
     changed(); // the width may have changed since the picture
     return () => query.removeEventListener('change', changed);
   }, []);
-  return narrow;
+  return matches;
 }
+
+export const useNarrow = () => useMatch(narrow);
+
+/** Whether the actions beside a line have no place there, and go into a menu. */
+export const useTight = () => useMatch(tight);

@@ -107,7 +107,7 @@ function Title({ stores, info, mayWrite, onSave, onReplay }) {
     ${
       info &&
       html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a><a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>
-      ${rejected > 0 && mayReplay ? html`<button class="button wide" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
+      ${rejected > 0 && mayReplay ? html`<button class="button" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
     }
     ${mayWrite === false && html`<span class="quiet" data-ui="may-not-write" title=${`Saving needs the privilege WRITE on ${pipelineTarget(name)}`}>You may not change it</span>`}
     ${mayWrite && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value || pipelines.isEmpty.value} onClick=${onSave}>Save as new version</button>`}</div>`;

@@ -10,7 +10,12 @@ import { Menu } from './menu.js';
 import { ErrorPanel } from './states.js';
 
 /** @param {{stores: import('../main.js').Stores, frozen: () => string}} props frozen: the address with the range on screen */
-export function ShareMenu({ stores, frozen }) {
+export function ShareMenu(props) {
+  return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`<${ShareChoices} ...${props} onDone=${close} />`}<//>`;
+}
+
+/** @param {Parameters<typeof ShareMenu>[0] & {onDone: () => void}} props */
+export function ShareChoices({ stores, frozen, onDone }) {
   const { saved, explore, prefs } = stores;
   const { from, to } = explore.state.value;
   const moves = from.startsWith('-') || to.startsWith('-') || to === ''; // empty: now
@@ -30,10 +35,9 @@ export function ShareMenu({ stores, frozen }) {
   /** Copies a link, or the short one to it if it is long. @param {string} link */
   const copy = (link) => void (link.length > longestAddress ? short(link) : copyText(link));
 
-  return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`
-    <button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (close(), copy(frozen()))}>Copy link with these exact times</button>
-    ${moves && html`<button class="choice" data-ui="copy-moving" onClick=${() => (close(), copyText(location.href))}>Copy link to “${rangeText(from, to, prefs.zone.value)}”, which moves on</button>`}
-    <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (close(), void short(frozen()))}>Copy short link</button>`}<//>`;
+  return html`<button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (onDone(), copy(frozen()))}>Copy link with these exact times</button>
+    ${moves && html`<button class="choice" data-ui="copy-moving" onClick=${() => (onDone(), copyText(location.href))}>Copy link to “${rangeText(from, to, prefs.zone.value)}”, which moves on</button>`}
+    <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (onDone(), void short(frozen()))}>Copy short link</button>`;
 }
 
 /**
@@ -46,7 +50,7 @@ export function SavedMenu(props) {
 }
 
 /** @param {Parameters<typeof SavedMenu>[0] & {onDone: () => void}} props */
-function SavedList({ saved, place, user, what = 'search', onDone }) {
+export function SavedList({ saved, place, user, what = 'search', onDone }) {
   const [name, setName] = useState('');
   const [shared, setShared] = useState(false);
   useEffect(() => {

@@ -41,23 +41,28 @@ export function TopBar({ pages, page, stores }) {
       }</a>`
     }
     <a class="button" data-ui="nav-add" href="/dashboard/add" aria-current=${page === 'add' ? 'page' : undefined}>Add data</a>
-    <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
-      onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
-      <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
+    <${ThemePicker} prefs=${prefs} />
     <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>Settings${stores.signIn.user.value && html` <small title=${stores.signIn.user.value}>${stores.signIn.user.value}</small>`}${!stores.signIn.canManage.value && html` <small>${mostOf(stores.signIn.session.value)}</small>`}</a>
   </header>`;
 }
 
-/** The bar of a phone: the pages that are used there, and the others behind More. @param {{pages: PageInfo[], page: string}} props */
-export function TabBar({ pages, page }) {
+/** @param {{prefs: import('../main.js').Stores['prefs']}} props */
+function ThemePicker({ prefs }) {
+  return html`<select class="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
+      onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
+      <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>`;
+}
+
+/** The bar of a phone: the pages that are used there, and the others behind More, with the theme. @param {{pages: PageInfo[], page: string, stores: import('../main.js').Stores}} props */
+export function TabBar({ pages, page, stores }) {
   const first = pages.slice(0, 4);
   const others = pages.slice(4);
   const link = (/** @type {PageInfo} */ { id, name }) => html`<a href=${`/dashboard/${id}`} aria-current=${id === page ? 'page' : undefined}>${name}</a>`;
-  const current = others.find((p) => p.id === page);
   return html`<nav class="tabbar" aria-label="Pages">${first.map(link)}
-    <${Menu} button=${html`<span>${current?.name ?? 'More'}</span>`} label="Other pages" class=${`more ${current ? 'current' : ''}`}>${(
+    <${Menu} button=${html`<span>More</span>`} label="Other pages" class=${`more ${others.some((p) => p.id === page) ? 'current' : ''}`}>${(
       /** @type {() => void} */ close,
-    ) => html`<div class="morelinks" onClick=${close}>${others.map(link)}</div>`}<//>
+    ) =>
+      html`<div class="morelinks" onClick=${close}>${others.map(link)}</div><label class="choice">Theme <${ThemePicker} prefs=${stores.prefs} /></label>`}<//>
   </nav>`;
 }
 

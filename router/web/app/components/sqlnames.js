@@ -5,8 +5,8 @@ import { formatCount } from '../lib/format.js';
 import { quoteName, quoteText } from '../lib/sqlquote.js';
 import { createLatest, clock } from '../stores/latest.js';
 
-/** @param {{stores: import('../main.js').Stores, onInsert: (text: string) => void}} props */
-export function SqlNames({ stores, onInsert }) {
+/** @param {{stores: import('../main.js').Stores, onInsert: (text: string) => void, onClose: () => void}} props onClose: where the list covers the page */
+export function SqlNames({ stores, onInsert, onClose }) {
   const [find, setFind] = useState('');
   const [open, setOpen] = useState('');
   const [columns] = useState(() => /** @type {import('../stores/latest.js').Latest<[string, string][]>} */ (createLatest(clock)));
@@ -24,7 +24,7 @@ export function SqlNames({ stores, onInsert }) {
   }
 
   return html`<section class="pane sqlnames" aria-label="Tables"><h2 class="hidden">Tables</h2><div class="head"><input class="find" type="search" placeholder="Find a table" aria-label="Find a table" value=${find}
-      onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></div>
+      onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><button class="text small-only" aria-label="Close the tables" onClick=${onClose}>✕</button></div>
     <div class="fields">${shown.map((t) => {
       const key = `${t.db}.${t.name}`;
       const name = t.db === stores.sql.db() ? t.name : key;

@@ -76,6 +76,7 @@ function Facts({ info, lastRow, zone }) {
       'newest row',
       /^\d/.test(lastRow) ? `${formatTime(lastRow, zone)}, ${formatDuration(Math.max(0, Date.now() - new Date(lastRow).getTime()))} ago` : lastRow,
     ],
+    ['created', info.created.slice(0, 10)],
     ['options', info.options],
   ];
   return html`<dl>${facts.map(([name, value]) => value && html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;

@@ -4,8 +4,32 @@ const second = 1e3;
 const day = 86400 * second;
 const year = 365.25 * day;
 
-const units = /** @type {Record<string, number>} */ ({ ns: 1e-6, us: 1e-3, ms: 1, s: second, m: 60 * second, h: 3600 * second, d: day, w: 7 * day, M: 2630016 * second, y: year });
-const longNames = /** @type {Record<string, string>} */ ({ sec: 's', second: 's', min: 'm', minute: 'm', hr: 'h', hour: 'h', day: 'd', wk: 'w', week: 'w', month: 'M', yr: 'y', year: 'y' });
+const units = /** @type {Record<string, number>} */ ({
+  ns: 1e-6,
+  us: 1e-3,
+  ms: 1,
+  s: second,
+  m: 60 * second,
+  h: 3600 * second,
+  d: day,
+  w: 7 * day,
+  M: 2630016 * second,
+  y: year,
+});
+const longNames = /** @type {Record<string, string>} */ ({
+  sec: 's',
+  second: 's',
+  min: 'm',
+  minute: 'm',
+  hr: 'h',
+  hour: 'h',
+  day: 'd',
+  wk: 'w',
+  week: 'w',
+  month: 'M',
+  yr: 'y',
+  year: 'y',
+});
 
 /**
  * Reads a ttl as milliseconds. Infinity: rows are kept forever; NaN: the server does not read it.

@@ -13,12 +13,13 @@ import { NoRows, NoTable } from '../components/norows.js';
 import { RangePicker, TablePicker } from '../components/pickers.js';
 import { RowDifferences } from '../components/rowdiff.js';
 import { Rows } from '../components/rows.js';
-import { SavedMenu, ShareMenu } from '../components/share.js';
+import { Menu } from '../components/menu.js';
+import { SavedList, SavedMenu, ShareChoices, ShareMenu } from '../components/share.js';
 import { Splitter } from '../components/splitter.js';
 import { SearchBox } from '../components/search.js';
 import { copyText } from '../components/copy.js';
 import { ErrorPanel, Missing, Progress, Skeleton } from '../components/states.js';
-import { columnsFor, useNarrow } from '../components/narrow.js';
+import { columnsFor, useNarrow, useTight } from '../components/narrow.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, visible, visibleLines } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
@@ -122,10 +123,22 @@ function Said({ stores }) {
   const { explore } = stores;
   const sql = explore.compiled.value.value?.sql ?? '';
   const request = { path: '/v1/explore/rows', body: { ...explore.scope(), limit: 200 } };
+  const tight = useTight();
+  const saved = { saved: stores.saved, place: stores.place, user: stores.signIn.user.value };
+  const share = { stores, frozen: () => frozenLink(stores) };
+  const acts = (
+    /** @type {string} */ look,
+  ) => html`${sql && html`<a class=${look} href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
+    <button class=${look} onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin, stores.signIn.user.value))}>Copy as curl</button>`;
   return html`<div class="said" data-ui="sql-line"><code title=${visibleLines(sql)}>${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : visible(part.text)))}</code>
-    ${sql && html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
-    <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin, stores.signIn.user.value))}>Copy as curl</button>
-    <${SavedMenu} saved=${stores.saved} place=${stores.place} user=${stores.signIn.user.value} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} /></div>`;
+    ${
+      tight
+        ? html`<${Menu} button=${html`<span>More</span><span class="caret"></span>`} label="More of this search" ui="search-acts" class="text change" panelClass="searchacts">${(
+            /** @type {() => void} */ close,
+          ) =>
+            html`${acts('choice')}<h3>Share</h3><${ShareChoices} ...${share} onDone=${close} /><h3>Saved</h3><${SavedList} ...${saved} onDone=${close} />`}<//>`
+        : html`${acts('text')}<${SavedMenu} ...${saved} /><${ShareMenu} ...${share} />`
+    }</div>`;
 }
 
 /** The address with the range on screen in the place of relative times. @param {import('../main.js').Stores} stores */
@@ -189,7 +202,7 @@ function Panes({ stores }) {
         html`<div class="foot"><span>${list.count > 0 && !failed && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
         ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them, D compares ${explore.pickedRows().length === 2 ? 'them' : 'the first and the last'}</span>`}
         <span class="grow">${answer?.read?.of > 0 && !failed && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
-        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>`
+        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span><kbd>?</kbd> all keys</span></div>`
       }
     </section>`
     }

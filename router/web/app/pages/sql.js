@@ -27,6 +27,7 @@ export function SqlPage({ stores }) {
   const { sql } = stores;
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const [asked, setAsked] = useState('');
+  const [names, setNames] = useState(false); // on a small screen
   useEffect(() => {
     document.title = 'SQL · cordwood';
   }, []);
@@ -49,6 +50,7 @@ export function SqlPage({ stores }) {
 
   /** Writes at the cursor. @param {string} name */
   function insert(name) {
+    setNames(false);
     area.current?.focus();
     document.execCommand('insertText', false, name);
   }
@@ -63,7 +65,7 @@ export function SqlPage({ stores }) {
     return found;
   }, [tables, columns]);
   const answer = tab.latest.value.value;
-  return html`<h1 class="hidden">SQL</h1><div class="sqlpage"><${SqlNames} stores=${stores} onInsert=${insert} />
+  return html`<h1 class="hidden">SQL</h1><div class=${`sqlpage ${names ? 'names-open' : ''}`}><${SqlNames} stores=${stores} onInsert=${insert} onClose=${() => setNames(false)} />
     <div class="pane">
     <${Tabs} sql=${sql} />
     <div class="sqleditor"><${CodeEditor} key=${tab.id} label="Statements" text=${text} lines=${useMemo(() => colourSql(text), [text])} wrong=${sql.faultOf(tab)}
@@ -71,6 +73,7 @@ export function SqlPage({ stores }) {
     <${HiddenNotice} text=${text} onText=${sql.write} />
     <div class="tailbar">
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>
+      <button class="text small-only" data-ui="sql-tables" aria-expanded=${names} onClick=${() => setNames(!names)}>Tables</button>
       <label class="by again">at most <select aria-label="Rows that are shown at most" value=${sql.most.value}
         onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select> rows</label>
       <${SavedMenu} saved=${stores.savedSql} place=${stores.place} user=${stores.signIn.user.value} what="statement" /><${HistoryMenu} sql=${sql} />

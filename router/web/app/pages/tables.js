@@ -68,7 +68,7 @@ export function TablesPage({ stores }) {
       <section class="pane list" aria-label="Tables">
         <div class="head"><input class="find" id="table-find" type="search" placeholder="Find a table" aria-label="Find a table" value=${find}
             onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
-          <span class="quiet">${known && said(all, shown)}</span></div>
+          <span class="quiet">${known && said(all, shown)}</span>${all.length > 0 && html`<${SortPicker} sort=${sort} onSort=${setSort} />`}</div>
         <${ErrorPanel} latest=${tables.latest} what="Asking for the tables" />
         ${known && all.length === 0 && html`<${NoTable} signIn=${stores.signIn} />`}
         ${all.length > 0 && html`<${TableList} shown=${shown} sort=${sort} onSort=${setSort} selected=${one} onOpen=${open} lastRows=${stores.lastRows} />`}
@@ -81,6 +81,18 @@ export function TablesPage({ stores }) {
               <p class="acts"><button class="button" onClick=${() => open('', '')}>Close</button></p><//></section>`)
       }
     </div>`;
+}
+
+/**
+ * What the tables are sorted by, where the columns have no place.
+ * @param {{sort: {by: string, down: boolean}, onSort: (sort: {by: string, down: boolean}) => void}} props
+ */
+function SortPicker({ sort, onSort }) {
+  return html`<span class="grow small-only"></span><label class="by small-only">by <select aria-label="What the tables are sorted by" data-ui="sort" value=${sort.by}
+    onChange=${(/** @type {Event} */ e) => {
+      const by = /** @type {HTMLSelectElement} */ (e.currentTarget).value;
+      onSort({ by, down: columns.some(([id, , , look]) => id === by && look.startsWith('r')) });
+    }}>${columns.filter(([, , value]) => value).map(([id, name]) => html`<option value=${id}>${name}</option>`)}</select></label>`;
 }
 
 /**
