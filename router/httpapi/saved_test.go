@@ -116,6 +116,8 @@ func TestSaved(t *testing.T) {
 		{"DELETE", "/v1/saved/search/a%20b", "", "If-Match", `"1"`, 412, "changed meanwhile"},
 		{"DELETE", "/v1/saved/search/a%20b", "", "If-Match", `"2"`, 200, `"version":2`},
 		{"POST", "/v1/saved/search/x", "1", "", "", 405, "PUT"},
+		{"PUT", "/v1/saved/search/%ff", "1", "If-None-Match", "*", 400, "UTF-8"},
+		{"GET", "/v1/saved/%C3/x", "", "", "", 400, "UTF-8"},
 	} {
 		var headers []string
 		if tt.header != "" {
@@ -131,7 +133,6 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// A link's name is derived from its value, and its use is reported once a day.
 // TestTokensSaveNothing checks that a token with a scope cannot store values, which would remain after the token.
 func TestTokensSaveNothing(t *testing.T) {
 	f, _, other := tokenFixture(t, func(c *Config) { c.Saved = &fakeSaved{} })
@@ -143,6 +144,27 @@ func TestTokensSaveNothing(t *testing.T) {
 	}
 }
 
+// TestLinksOfOthers checks that a list has only the links of the caller, and that others can read them by their names.
+func TestLinksOfOthers(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.Saved, c.Auth = &fakeSaved{}, byUser{} })
+	w := f.call(http.MethodPost, "/v1/saved/link", `{"q":"secret"}`, "Authorization", "rw")
+	var link struct{ Name string }
+	if err := json.Unmarshal(w.Body.Bytes(), &link); err != nil || link.Name == "" {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	for user, lists := range map[string]bool{"rw": true, "ro": false} {
+		w := f.call(http.MethodGet, "/v1/saved", "", "Authorization", user)
+		if w.Code != 200 || strings.Contains(w.Body.String(), "secret") != lists {
+			t.Errorf("the list of %s: %d %s", user, w.Code, w.Body)
+		}
+		w = f.call(http.MethodGet, "/v1/saved/link/"+link.Name, "", "Authorization", user)
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("the link, by %s: %d %s", user, w.Code, w.Body)
+		}
+	}
+}
+
+// TestLinks checks that a link's name is derived from its value, and that its use is reported once a day.
 func TestLinks(t *testing.T) {
 	kept := &fakeSaved{}
 	f := newPipelineFixture(t, func(c *Config) { c.Saved = kept })

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gorilla/mux"
 	"google.golang.org/protobuf/proto"
@@ -80,22 +81,29 @@ func pathNames(r *http.Request) (kind, name string, err error) {
 	if err != nil || name == "" {
 		return "", "", errs.New(errs.InvalidArguments, "the path has no name: write /v1/saved/KIND/NAME")
 	}
+	if !utf8.ValidString(kind) || !utf8.ValidString(name) {
+		return "", "", errs.New(errs.InvalidArguments, "the path /v1/saved/%.20q/%.40q is not valid UTF-8", kind, name)
+	}
 	return kind, name, nil
 }
 
-// List lists the values that the caller may see, of one kind or of all kinds.
+// List lists the values that the caller may see, of one kind or of all kinds. It leaves out the links of other users:
+// whoever has the name of a link may read it, but others are not told what its owner looked at.
 func (h *Handlers) List(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := params.ParseOnce(r.URL.RawQuery, "kind")
 	if err != nil {
 		return nil, err
 	}
-	user, _ := owner(x)
+	user, alone := owner(x)
 	list, err := h.Store.ReadSaved(r.Context(), &metapb.ReadSavedRequest{
 		Kind: query.Get("kind"), Owner: proto.String(user),
 	})
 	if err != nil {
 		return nil, err
 	}
+	list = slices.DeleteFunc(list, func(one *metapb.ReadSavedResponse) bool {
+		return !alone && one.Saved.Kind == savedrules.Link && one.Saved.Owner != user
+	})
 	slices.SortFunc(list, func(a, b *metapb.ReadSavedResponse) int {
 		return cmp.Or(strings.Compare(a.Saved.Kind, b.Saved.Kind), strings.Compare(a.Saved.Name, b.Saved.Name),
 			cmp.Compare(a.Saved.Version, b.Saved.Version))
