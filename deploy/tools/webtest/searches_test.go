@@ -150,3 +150,19 @@ func TestTableList(t *testing.T) {
 	b.click(`[data-name=bold] a`)
 	b.until(`[...document.querySelectorAll('.samples')].some((e) => e.textContent === 'once')`)
 }
+
+// TestRejectsInBar checks that the number of rejects, which comes late, does not move the links beside it.
+func TestRejectsInBar(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/tables")
+	b.until(`document.querySelector('[data-ui=health]')`)
+	left := `document.querySelector('[data-ui=nav-tables]').getBoundingClientRect().left`
+	before := eval[float64](b, left)
+	s.storePipeline("mine", pipelineText)
+	s.reject("app")
+	b.do(chromedp.Navigate(s.url + "/dashboard/tables"))
+	b.until(`document.querySelector('[data-ui=nav-rejects] small').textContent === '1'`)
+	if after := eval[float64](b, left); after != before {
+		t.Errorf("the link to the tables moved from %v to %v", before, after)
+	}
+}
