@@ -203,6 +203,11 @@ func init() { // not in the declaration: some functions refer to others
 		pg_ts_template_is_visible pg_statistics_obj_is_visible`) {
 		functions[name] = with("(%1 IS NOT NULL)", 1)
 	}
+	for name := range strings.FieldsSeq(`_pg_char_max_length _pg_char_octet_length _pg_numeric_precision
+		_pg_numeric_precision_radix _pg_numeric_scale _pg_datetime_precision`) { // of domains, of which there are none
+		functions[name] = text("CAST(NULL AS INTEGER)")
+	}
+	functions["nameconcatoid"] = with("(%1 || '_' || %2)", 2)
 	for name, f := range privilegeFunctions {
 		functions[name] = f.expand
 	}
@@ -325,6 +330,9 @@ func rowsOf(args []string) string {
 
 // arguments returns the rewritten arguments between two positions.
 func (r *rewriter) arguments(from, end int) (args []string) {
+	outer := r.arguing
+	r.arguing = true
+	defer func() { r.arguing = outer }()
 	begin := from
 	add := func(to int) {
 		if to > begin {

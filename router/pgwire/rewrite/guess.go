@@ -93,6 +93,10 @@ func beside(toks []statement.Token, i int) uint32 {
 			}
 		case "LIMIT", "OFFSET":
 			return oidInt8
+		case "FIRST", "NEXT":
+			if strings.EqualFold(at(i-2).Value, "FETCH") {
+				return oidInt8
+			}
 		}
 	}
 	if isArithmetic(after) && at(i+4).Value != ">" {

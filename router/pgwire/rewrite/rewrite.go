@@ -107,6 +107,8 @@ type rewriter struct {
 	documents map[string]bool
 	// converting is true at the beginning of the argument of a function that converts it to JSON.
 	converting bool
+	// arguing is set while arguments of a function are rewritten.
+	arguing bool
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
@@ -456,6 +458,10 @@ func (r *rewriter) words() bool {
 		return r.descending()
 	case "TIES":
 		if r.ties() {
+			return true
+		}
+	case "FETCH", "OFFSET":
+		if r.rowsOnly() {
 			return true
 		}
 	case "ANY", "ALL", "SOME":

@@ -167,9 +167,17 @@ func TestRules(t *testing.T) {
 			"pg_catalog.pg_proc AS cordwood_t WHERE cordwood_t.oid = TRY_CAST('$cordwood parameter 1$' AS BIGINT)), " +
 			"CAST('$cordwood parameter 1$' AS VARCHAR))::VARCHAR",
 		"CREATE TABLE t (name text)": "CREATE TABLE t (name text)",
+		"SELECT a FROM t OFFSET 0::int8 ROWS FETCH NEXT CAST(5 AS int8) ROWS ONLY": "SELECT a FROM t OFFSET ( 0::BIGINT) " +
+			"LIMIT ( 5::BIGINT)",
+		"SELECT (SELECT a FROM t FETCH FIRST ROW ONLY) FROM t OFFSET (1) ROW": "SELECT (SELECT a FROM t LIMIT 1) FROM t " +
+			"OFFSET ( (1))",
+		"SELECT a FROM t OFFSET 5": "SELECT a FROM t OFFSET 5",
+		`SELECT "information_schema"."tables"."table_name" FROM "information_schema"."tables"`: "SELECT " +
+			`"tables"."table_name" FROM (SELECT`,
 	} {
 		got, err := Rewrite(in, session())
-		if err != nil || strings.TrimSpace(got.Text) != want {
+		if err != nil || strings.TrimSpace(got.Text) != want &&
+			(!strings.HasSuffix(want, "(SELECT") || !strings.HasPrefix(got.Text, want)) {
 			t.Errorf("%s\n got %s %v\nwant %s", in, got.Text, err, want)
 		}
 	}

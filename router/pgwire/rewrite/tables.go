@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 )
@@ -148,13 +149,27 @@ func (r *rewriter) unnestLists(n int) bool {
 		k++
 	}
 	last := r.closingBracket(k + 1)
-	if !r.at(k).isName() || !r.at(k+1).sym("(") || last < 0 {
+	named := r.at(k).isName() && r.at(k+1).sym("(") && last >= 0
+	if !named && r.firstComma(n+1, end) < 0 {
 		return false
 	}
 	lists := r.arguments(n+2, end)
 	var names []string
-	for i := k + 2; i < last; i += 2 {
+	for i := k + 2; named && i < last; i += 2 {
 		names = append(names, r.at(i).text)
+	}
+	alias := r.at(k).text
+	if !named { // each column has the name of the function, and so has the table without an alias
+		last = k
+		if !r.at(k).isName() || afterTable[strings.ToUpper(r.at(k).val)] {
+			alias, last = "unnest", k-1
+		}
+		for range lists {
+			names = append(names, "unnest")
+		}
+		if numbered {
+			names = append(names, "ordinality")
+		}
 	}
 	if want := len(lists) + map[bool]int{true: 1}[numbered]; len(lists) < 2 || len(names) != want {
 		return false
@@ -166,10 +181,21 @@ func (r *rewriter) unnestLists(n int) bool {
 	if numbered {
 		columns = append(columns, "generate_subscripts("+lists[0]+", 1) AS "+names[len(lists)])
 	}
-	alias := r.at(k).text
 	r.raw(r.at(0), "(SELECT "+strings.Join(columns, ", ")+") AS "+alias)
 	r.i += last + 1
 	return true
+}
+
+// firstComma returns the place of the first comma between the brackets of a call, or -1.
+func (r *rewriter) firstComma(open, end int) int {
+	for n := open + 1; n < end; n++ {
+		if t := r.at(n); t.match > 0 {
+			n += t.match
+		} else if t.sym(",") {
+			return n
+		}
+	}
+	return -1
 }
 
 // subscripts rewrites generate_subscripts(list, 1) in FROM. Vectors of the catalog are counted from 0.
@@ -202,8 +228,15 @@ func (r *rewriter) information() bool {
 	if name == "_pg_expandarray" && r.at(3).sym("(") {
 		return r.expandArray()
 	}
-	if r.at(3).sym(".") {
-		return false
+	if r.at(3).sym(".") { // a column: the subquery in place of the table has no schema
+		t := r.at(2)
+		t.pre = r.at(0).pre
+		r.push(t)
+		r.i += 3
+		return true
+	}
+	if r.at(3).sym("(") && r.call(2) { // such as _pg_char_max_length
+		return true
 	}
 	text := r.informationTable(name)
 	if text == "" {
@@ -241,31 +274,30 @@ func (r *rewriter) expandArray() bool {
 	return true
 }
 
-// emptyViews are tables of information_schema that are always empty, each with some of its columns.
-var emptyViews = map[string]string{
-	"views": "table_catalog table_schema table_name view_definition check_option is_updatable is_insertable_into " +
-		"is_trigger_updatable is_trigger_deletable is_trigger_insertable_into",
-	"referential_constraints": "constraint_catalog constraint_schema constraint_name unique_constraint_catalog " +
-		"unique_constraint_schema unique_constraint_name match_option update_rule delete_rule",
-	"check_constraints": "constraint_catalog constraint_schema constraint_name check_clause",
-	"routines": "specific_catalog specific_schema specific_name routine_catalog routine_schema routine_name " +
-		"routine_type " +
-		"data_type type_udt_name routine_definition external_language",
-	"parameters": "specific_catalog specific_schema specific_name ordinal_position parameter_mode parameter_name " +
-		"data_type",
-	"sequences": "sequence_catalog sequence_schema sequence_name data_type start_value minimum_value maximum_value " +
-		"increment cycle_option",
-	"domains":       "domain_catalog domain_schema domain_name data_type domain_default",
-	"element_types": "object_catalog object_schema object_name object_type collection_type_identifier data_type",
-	"triggers": "trigger_catalog trigger_schema trigger_name event_manipulation event_object_schema " +
-		"event_object_table",
-	"sql_features":      "feature_id feature_name sub_feature_id sub_feature_name is_supported comments",
-	"column_privileges": "grantor grantee table_catalog table_schema table_name column_name privilege_type is_grantable",
-	"role_table_grants": "grantor grantee table_catalog table_schema table_name privilege_type is_grantable " +
-		"with_hierarchy",
-	"role_column_grants": "grantor grantee table_catalog table_schema table_name column_name privilege_type is_grantable",
-	"foreign_tables":     "foreign_table_catalog foreign_table_schema foreign_table_name foreign_server_catalog",
-	"user_defined_types": "user_defined_type_catalog user_defined_type_schema user_defined_type_name",
+//go:embed information.txt
+var informationText string
+
+// emptyViews are the tables of information_schema that are always empty, with their columns in PostgreSQL 15. Columns
+// have the suffix :i if they are integers, and :z if they are times.
+var emptyViews = func() map[string]string {
+	views := map[string]string{}
+	for line := range strings.Lines(informationText) {
+		name, columns, _ := strings.Cut(strings.TrimSpace(line), " ")
+		views[name] = columns
+	}
+	return views
+}()
+
+// emptyColumn returns SQL for a column of an empty table.
+func emptyColumn(spec string) string {
+	name, suffix, _ := strings.Cut(spec, ":")
+	switch suffix {
+	case "i":
+		return "CAST(NULL AS INTEGER) AS " + name
+	case "z":
+		return "CAST(NULL AS TIMESTAMP) AS " + name
+	}
+	return nullText + " AS " + name
 }
 
 // informationTable returns a query for a table of information_schema, or an empty string if the table is not replaced.
@@ -274,7 +306,7 @@ func (r *rewriter) informationTable(name string) string {
 	if columns, ok := emptyViews[name]; ok {
 		var list []string
 		for c := range strings.FieldsSeq(columns) {
-			list = append(list, nullText+" AS "+c)
+			list = append(list, emptyColumn(c))
 		}
 		return "(SELECT " + strings.Join(list, ", ") + " LIMIT 0)"
 	}
@@ -310,6 +342,8 @@ func (r *rewriter) informationTable(name string) string {
 		return "(SELECT 'svc' AS grantor, " + quote(r.s.User) + " AS grantee, " + catalog + " AS table_catalog, " +
 			"cordwood_t.table_schema, cordwood_t.table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS " +
 			"with_hierarchy FROM information_schema.tables AS cordwood_t)"
+	case "information_schema_catalog_name":
+		return "(SELECT " + catalog + " AS catalog_name)"
 	case "enabled_roles", "applicable_roles":
 		return "(SELECT " + quote(r.s.User) + " AS role_name, " + quote(r.s.User) + " AS grantee, 'NO' AS is_grantable)"
 	case "character_sets":

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"cordwood/router/query/statement"
 )
@@ -143,6 +144,12 @@ func repeated(_ *rewriter, args []string) (string, bool) {
 	}
 	if isOpen(args[1]) {
 		return "concat(" + args[0] + ", CAST(" + args[1] + " AS INTEGER))", true
+	}
+	if text, ok := literalOf(args[0]); ok && len(text) <= 100 && !isWhole(strings.TrimSpace(args[1])) {
+		// The engine takes only numbers that it can check before it runs, so a part of many repetitions is taken.
+		return fmt.Sprintf("CASE WHEN (%[1]s) > 100 THEN CAST(error('repeat: a number that is no literal is at most 100') "+
+			"AS VARCHAR) WHEN (%[1]s) IS NOT NULL THEN left(repeat(%[2]s, 100), CAST(greatest(%[1]s, 0) * %[3]d AS BIGINT)) END",
+			args[1], args[0], utf8.RuneCountInString(text)), true
 	}
 	return "repeat(" + strings.Join(plainNumbers(args), ", ") + ")", true
 }

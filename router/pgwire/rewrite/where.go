@@ -64,8 +64,11 @@ func (r *rewriter) inTables() bool { return r.here().tables }
 // withinCall reports whether the end of the output is inside a function with FROM among its arguments.
 func (r *rewriter) withinCall() bool {
 	w := r.here()
-	if w.up < 1 || w.selected {
+	if w.selected {
 		return false
+	}
+	if w.up < 1 {
+		return w.up < 0 && r.arguing // the brackets are not part of the output
 	}
 	before := r.out[w.up-1]
 	return before.word("trim") || before.word("substring") || before.word("extract") || before.word("overlay") ||
