@@ -45,7 +45,7 @@ func (s *server) signedInByToken(secret string) *tab {
 	b.fill(`[data-ui=login-token]`, secret)
 	b.click(`[data-ui=login]`)
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('2 rows')`)
-	b.until(`document.querySelector('[data-ui=nav-settings]').textContent.startsWith('` + secret[:13] + `')`)
+	b.until(`document.querySelector('[data-ui=nav-settings]').textContent.includes('` + secret[:13] + `')`)
 	return b
 }
 
