@@ -1,5 +1,7 @@
 package rewrite
 
+import "strings"
+
 // maxCount is the number of tokens of the value in FETCH FIRST and OFFSET.
 const maxCount = 100
 
@@ -17,7 +19,7 @@ func (r *rewriter) rowsOnly() bool {
 	end := from
 	for ; !r.at(end).word("ROWS") && !r.at(end).word("ROW"); end++ {
 		t := r.at(end)
-		if end > maxCount || t.closes() || r.i+end >= len(r.in) || afterTable[t.val] {
+		if end > maxCount || t.closes() || r.i+end >= len(r.in) || afterTable[strings.ToUpper(t.val)] {
 			return false
 		}
 		if t.match > 0 {

@@ -171,7 +171,8 @@ func TestRules(t *testing.T) {
 			"LIMIT ( 5::BIGINT)",
 		"SELECT (SELECT a FROM t FETCH FIRST ROW ONLY) FROM t OFFSET (1) ROW": "SELECT (SELECT a FROM t LIMIT 1) FROM t " +
 			"OFFSET ( (1))",
-		"SELECT a FROM t OFFSET 5": "SELECT a FROM t OFFSET 5",
+		"SELECT a FROM t OFFSET 5":                              "SELECT a FROM t OFFSET 5",
+		"SELECT a FROM t offset 5 union all select rows from u": "SELECT a FROM t offset 5 union all select rows from u",
 		`SELECT "information_schema"."tables"."table_name" FROM "information_schema"."tables"`: "SELECT " +
 			`"tables"."table_name" FROM (SELECT`,
 	} {
