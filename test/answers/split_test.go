@@ -356,7 +356,7 @@ func TestSplitAnswers(t *testing.T) {
 			t.Fatalf("repeat with: CORDWOOD_SEED=%d go test ./test/answers -run TestSplitAnswers", seed)
 		}
 	}
-	if t.Logf("%d of %d statements were split", split, all); all < 250 || split*10 < all*8 {
+	if t.Logf("%d of %d statements were split", split, all); all < 250 || split*4 < all*3 {
 		t.Errorf("%d of %d statements were split", split, all)
 	}
 }
