@@ -19,7 +19,7 @@ type unchecked struct {
 	names map[string]bool
 }
 
-// apply notes changes of the users and roles. It logs the warning when the first one appears.
+// apply notes changes of the users. It logs the warning when the first one appears.
 func (u *unchecked) apply(c metaclient.AccessChanges) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -31,7 +31,9 @@ func (u *unchecked) apply(c metaclient.AccessChanges) {
 		delete(u.names, name)
 	}
 	for _, p := range c.Principals {
-		u.names[p.Name] = true
+		if !p.Role { // nobody signs in as a role
+			u.names[p.Name] = true
+		}
 	}
 	if none && len(u.names) > 0 {
 		u.log.Warn(uncheckedUsers)

@@ -22,6 +22,7 @@ func TestUnchecked(t *testing.T) {
 		logged   int
 	}{
 		{metaclient.AccessChanges{Whole: true}, 0, 0},
+		{metaclient.AccessChanges{Principals: []*metapb.AccessPrincipal{{Name: "team", Role: true}}}, 0, 0},
 		{metaclient.AccessChanges{Principals: []*metapb.AccessPrincipal{ann}}, 1, 1},
 		{metaclient.AccessChanges{Principals: []*metapb.AccessPrincipal{ann, bob}}, 1, 1},
 		{metaclient.AccessChanges{Dropped: []string{"ann"}}, 1, 1},
