@@ -115,3 +115,31 @@ func TestLimitOfDatabase(t *testing.T) {
 		time.Sleep(2 * time.Hour) // the queries end
 	})
 }
+
+// TestTimeUpInQueue checks that a query whose time ends while the limit of its database makes it wait names the limit,
+// and that one which waits for others does not.
+func TestTimeUpInQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := errors.New("over its limit")
+		g := New(Config{
+			Running: 2, PerUser: 2, Waiting: 6, WaitingPerUser: 6, MaxWait: time.Minute,
+			Limit: func(database string) (int, bool) { return 1, database == "a" },
+			Over:  func(string) error { return over },
+		})
+		for _, database := range []string{"a", "b"} {
+			leave, err := g.EnterDatabase(t.Context(), database, "ann")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+		}
+		for database, limited := range map[string]bool{"a": true, "b": false} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err := g.EnterDatabase(ctx, database, "ann")
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, over) != limited {
+				t.Errorf("%s: %v", database, err)
+			}
+		}
+	})
+}

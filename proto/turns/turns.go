@@ -13,6 +13,8 @@ package turns
 import (
 	"container/list"
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -137,7 +139,7 @@ func (g *Gate) EnterDatabase(ctx context.Context, database, user string) (leave 
 		case <-timer.C:
 			err = g.giveUp(t, g.waitedInVain(t.share))
 		case <-ctx.Done():
-			err = g.giveUp(t, ctx.Err())
+			err = g.giveUp(t, g.endedWaiting(ctx.Err(), t.share))
 		}
 		if err != nil {
 			return nil, err
@@ -345,6 +347,18 @@ func (s *share) before(other *share) bool {
 		return s.user.running < other.user.running
 	}
 	return s.last < other.last
+}
+
+// endedWaiting returns the error for a query whose context ended while it waited. If its time was up because of the
+// limit of its database, the error contains that of the limit, too.
+func (g *Gate) endedWaiting(why error, s *share) error {
+	g.mu.Lock()
+	limited := g.full(s)
+	g.mu.Unlock()
+	if limited && errors.Is(why, context.DeadlineExceeded) {
+		return fmt.Errorf("%w while the query waited: %w", why, g.over(s.key.database))
+	}
+	return why
 }
 
 // giveUp removes t from its queue and returns err. If t was admitted meanwhile, its slot is

@@ -86,9 +86,11 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 		return err // rows may have been written, which is more important than the cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
 		advice := MoreTime
-		switch e := errs.From(err); e.Code {
-		case errs.ShardUnreachable, errs.ShardNotReady:
+		switch e := errs.From(err); {
+		case e.Code == errs.ShardUnreachable, e.Code == errs.ShardNotReady:
 			advice = "; it waited for a shard: " + e.Msg
+		case e.Quota != nil:
+			advice = "; it waited for its turn: " + e.Msg
 		}
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
 			"the query was cancelled after %s, when its time was up%s", after.Round(time.Millisecond), advice)}

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"net/netip"
 	"strings"
@@ -440,6 +441,10 @@ func TestTimeIsUpWhileShardsAreAway(t *testing.T) {
 	}{
 		{errs.New(errs.ShardUnreachable, "shard 2 has no leader"), "it waited for a shard: shard 2 has no leader"},
 		{context.DeadlineExceeded, "request less"},
+		{
+			fmt.Errorf("%w: %w", context.DeadlineExceeded, errs.OverQuota(errs.Quota{}, time.Second, "shop runs 1 query")),
+			"it waited for its turn: shop runs 1 query",
+		},
 	} {
 		err := explain(ctx, &statement.Query{}, tt.err, time.Second)
 		if errs.CodeOf(err) != errs.QueryTimeout || !strings.Contains(err.Error(), tt.want) {
