@@ -263,7 +263,13 @@ func permit(caller *access.Caller, st statement.Statement, database string) erro
 			return err
 		}
 	}
-	return caller.Require(need)
+	if err := caller.Require(need); err != nil {
+		return err
+	}
+	if st, ok := st.(*statement.AlterDatabase); ok && endsReads(st) {
+		return caller.Require(readsNeed(st.Database))
+	}
+	return nil
 }
 
 // changeBy describes a statement for audit. changes is false if it changes nothing.

@@ -2,9 +2,11 @@ package query
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"testing"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/rights"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
@@ -46,5 +48,34 @@ func TestReadsAreRecordedWhereTheDatabaseSaysSo(t *testing.T) {
 	}
 	if lines = changeLines(t, &log); len(lines) > 0 {
 		t.Errorf("a read in a database without the option: %v", lines)
+	}
+}
+
+// TestOwnerCannotEndRecordsOfReads checks that audit.reads of a database can be set by whoever may alter it, and ended
+// only with the privilege AUDIT.
+func TestOwnerCannotEndRecordsOfReads(t *testing.T) {
+	owner, auditor := on(rights.Alter, "shop", "*"), rights.Grant{
+		Target: rights.Target{Kind: rights.Cluster}, Privileges: rights.Audit,
+	}
+	for _, tt := range []struct {
+		sql           string
+		owner, audits bool
+	}{
+		{"ALTER DATABASE shop SET 'audit.reads' = 'true'", true, true},
+		{"ALTER DATABASE shop SET 'ttl' = '1d'", true, true},
+		{"ALTER DATABASE shop SET 'audit.reads' = 'false'", false, true},
+		{"ALTER DATABASE shop SET 'ttl' = '1d', 'audit.reads' = 'f'", false, true},
+		{"ALTER DATABASE shop UNSET 'audit.reads'", false, true},
+	} {
+		for _, who := range []struct {
+			ctx context.Context
+			may bool
+		}{{with(owner), tt.owner}, {with(owner, auditor), tt.audits}} {
+			w := newWorld(t)
+			_, err := w.run(who.ctx, tt.sql)
+			if (err == nil) != who.may || err != nil && errs.CodeOf(err) != errs.PermissionDenied {
+				t.Errorf("%s: %v, want %t", tt.sql, err, who.may)
+			}
+		}
 	}
 }
