@@ -247,6 +247,14 @@ func (n *front) authenticator() (*auth.Provider, error) {
 	}
 	n.onStop("users", func(context.Context) error { return p.Close() })
 	n.run("watching the users", p.Run)
+	if people != nil {
+		n.run("asking the OIDC provider", func(ctx context.Context) error {
+			if err := people.Reach(ctx); err != nil && ctx.Err() == nil {
+				n.log.Warn("nobody can sign in with the OIDC provider until it answers", "error", err)
+			}
+			return nil
+		})
+	}
 	n.reloads = append(n.reloads, reload{"users", p.Reload})
 	return p, nil
 }

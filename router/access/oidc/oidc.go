@@ -133,6 +133,13 @@ func New(cfg Config) (*Provider, error) {
 	return p, nil
 }
 
+// Reach asks the provider about itself and for its keys, unless it has answered before. The error says why it cannot be
+// used.
+func (p *Provider) Reach(ctx context.Context) error {
+	_, err := p.keys.endpoints(ctx)
+	return err
+}
+
 // attempt is the KeySet of one token. The library passes on only the text of an error, so the error is kept here.
 type attempt struct {
 	*keys

@@ -425,3 +425,18 @@ func TestNew(t *testing.T) {
 		t.Error("no client id")
 	}
 }
+
+// TestReach checks that a provider which cannot be used is noticed before anybody signs in.
+func TestReach(t *testing.T) {
+	if err := newPlace(t, nil).Reach(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p := newPlace(t, nil)
+	p.server.SetAnswer(func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusBadGateway)
+		return true
+	})
+	if err := p.Reach(t.Context()); err == nil || !strings.Contains(err.Error(), p.server.URL) {
+		t.Errorf("%v, want an error that names %s", err, p.server.URL)
+	}
+}
