@@ -102,17 +102,19 @@ const (
 	maxCheckBody = 256 << 10
 )
 
-// checkAccess answers whether the sender has privileges.
-func checkAccess(w http.ResponseWriter, r *http.Request) {
-	out, err := checked(w, r)
-	if err != nil {
-		exchange.WriteError(w, r, err)
-		return
+// checkAccess returns the handler that answers whether the sender has privileges. statements may be nil.
+func checkAccess(statements Statements) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		out, err := checked(w, r, statements)
+		if err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		writeAccess(w, r, out)
 	}
-	writeAccess(w, r, out)
 }
 
-func checked(w http.ResponseWriter, r *http.Request) (*AccessChecked, error) {
+func checked(w http.ResponseWriter, r *http.Request, statements Statements) (*AccessChecked, error) {
 	body, err := exchange.ReadBody(w, r, maxCheckBody, "request")
 	if err != nil {
 		return nil, err
@@ -139,6 +141,11 @@ func checked(w http.ResponseWriter, r *http.Request) (*AccessChecked, error) {
 			return nil, err
 		}
 		if target.Kind == rights.Tables && target.Database == "" {
+			if statements != nil {
+				if err := statements.MeantDatabase(r.Context(), target, s.DefaultDatabase()); err != nil {
+					return nil, err
+				}
+			}
 			target.Database = s.DefaultDatabase()
 		}
 		if err := target.Check(privilege); err != nil {

@@ -31,6 +31,8 @@ type Statements interface {
 	// statements that turn them into what a file says.
 	AccessState(ctx context.Context) (*declared.State, error)
 	PlanAccess(ctx context.Context, file []byte) ([]string, error)
+	// MeantDatabase returns an error if a target without a database is the name of a database, and not of a table.
+	MeantDatabase(ctx context.Context, t rights.Target, database string) error
 }
 
 const (

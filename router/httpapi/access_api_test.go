@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/rights"
 	"cordwood/router/access"
 	"cordwood/router/query/declared"
 )
@@ -37,6 +38,14 @@ func (f *fakeStatements) AccessVersion(token bool, name string) []byte {
 
 func (f *fakeStatements) AccessState(context.Context) (*declared.State, error) {
 	return &declared.State{Users: map[string]*declared.Principal{"ann": {Grants: []string{"SELECT ON app.*"}}}}, nil
+}
+
+// MeantDatabase knows the database shop, which is no table.
+func (*fakeStatements) MeantDatabase(_ context.Context, t rights.Target, _ string) error {
+	if t.Name == "shop" {
+		return errs.New(errs.InvalidArguments, "shop is a database: write shop.*")
+	}
+	return nil
 }
 
 func (f *fakeStatements) PlanAccess(_ context.Context, file []byte) ([]string, error) {

@@ -45,7 +45,7 @@ func TestWhoami(t *testing.T) {
 // TestAccessCheck checks the answers about one's own privileges, and bad questions.
 func TestAccessCheck(t *testing.T) {
 	users, headers := senders(t)
-	f := newFixture(t, func(c *Config) { c.Auth = users })
+	f := newFixture(t, func(c *Config) { c.Auth, c.Access = users, &fakeStatements{} })
 	ask := func(name, body string) string {
 		w := f.call(http.MethodPost, "/v1/access/check", body, "Authorization", headers[name])
 		if w.Code != 200 {
@@ -76,6 +76,7 @@ func TestAccessCheck(t *testing.T) {
 		`[{"privilege":"SELECT","object":""}]`:          "syntax",
 		`[{"privilege":"SELECT","object":"\"a"}]`:       "syntax",
 		`[{"privilege":"SELECT","object":"CLUSTER"}]`:   "the privileges on it are",
+		`[{"privilege":"SELECT","object":"shop"}]`:      "write shop.*",
 		"[" + strings.Repeat(one+",", 1000) + one + "]": "at most 1000",
 	} {
 		if got := ask("root", bad); strings.Contains(got, `"allowed"`) || !strings.Contains(got, want) {

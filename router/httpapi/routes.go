@@ -108,7 +108,7 @@ func (h *handlers) routes(cfg *Config) []route {
 		},
 		{
 			methods: post, path: "/v1/access/check", needs: access.SignedIn, action: "ask for one's rights",
-			handler: checkAccess,
+			handler: checkAccess(cfg.Access),
 		},
 		{methods: post, path: "/v1/access/bootstrap", needs: access.Open, handler: bootstrap(cfg.Bootstrap)},
 		{methods: get, path: "/", needs: access.Open, handler: h.about.Index},

@@ -266,7 +266,7 @@ func (s *Service) grant(ctx context.Context, st *statement.Grant, req *Request) 
 	var changes []*metapb.AccessChange
 	for _, t := range st.Targets {
 		if !st.Revoke {
-			if err := s.meantDatabase(ctx, t, req.Database); err != nil {
+			if err := s.MeantDatabase(ctx, t, req.Database); err != nil {
 				return Result{}, err
 			}
 		}
@@ -326,10 +326,10 @@ func tooManyPairs(n int, what string, names int) error {
 		"%d are possible: use several statements", n, what, names, n*names, rights.MaxPairs)
 }
 
-// meantDatabase returns an error if a target without a database is the name of a database, and not of a table of the
+// MeantDatabase returns an error if a target without a database is the name of a database, and not of a table of the
 // default database: who writes it means all tables of the database. A table that does not exist yet is named with its
 // database.
-func (s *Service) meantDatabase(ctx context.Context, t rights.Target, database string) error {
+func (s *Service) MeantDatabase(ctx context.Context, t rights.Target, database string) error {
 	if t.Kind != rights.Tables || t.Database != "" || schema.ReservedDatabase(t.Name) {
 		return nil
 	}

@@ -58,7 +58,7 @@ func (m *manager) scopeOf(
 	ctx context.Context, st *statement.CreateToken, database string, t *metapb.AccessToken,
 ) error {
 	add := func(privileges rights.Set, target rights.Target) error {
-		if err := m.s.meantDatabase(ctx, target, database); err != nil {
+		if err := m.s.MeantDatabase(ctx, target, database); err != nil {
 			return err
 		}
 		if target.Kind == rights.Tables {
