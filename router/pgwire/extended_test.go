@@ -287,6 +287,8 @@ func TestSettings(t *testing.T) {
 	c := start(t).connect(t, "")
 	for _, tt := range []struct{ sql, want, state string }{
 		{"SET TIME ZONE 'Europe/Berlin'; SHOW TimeZone", "UTC", ""},
+		{`SET TIME ZONE "Etc/UTC"; SHOW TimeZone`, "UTC", ""}, // as pgcli sends it
+		{`SET application_name = "a b"; SHOW application_name`, "a b", ""},
 		{"SET TIME ZONE INTERVAL '+00:00' HOUR TO MINUTE; SHOW TimeZone", "UTC", ""},
 		{"SET timezone = 'Europe/Atlantis'", "", "22023"},
 		{"SET DateStyle = 'ISO, DMY'; SHOW datestyle", "ISO, DMY", ""},

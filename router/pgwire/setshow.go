@@ -3,6 +3,8 @@ package pgwire
 import (
 	"slices"
 	"strings"
+
+	"cordwood/router/query/statement"
 )
 
 func runSet(e *executor, s *scanner) (*outcome, error) {
@@ -47,9 +49,13 @@ func (e *executor) set(s *scanner, name string, local, bare bool) (*outcome, err
 	if !bare && !s.symbol("=") && !s.accept("TO") {
 		return nil, s.syntaxError()
 	}
+	quoted := !s.end() && s.toks[s.at].Kind == statement.TokenName
 	val, ok := s.value()
 	if !ok {
 		return nil, s.syntaxError()
+	}
+	if quoted && !strings.EqualFold(name, "search_path") { // only a list of names keeps its quotes
+		val = strings.ReplaceAll(strings.Trim(val, `"`), `""`, `"`)
 	}
 	if bare {
 		s.accept("HOUR", "TO", "MINUTE") // of SET TIME ZONE INTERVAL '+00:00', as Sequelize sends it
