@@ -117,6 +117,22 @@ func TestAddData(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 record was refused')`)
 }
 
+// TestAddDataNames proposes a table that does not exist, and says what a table and a pipeline are, before a row is sent.
+func TestAddDataNames(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(20)...)
+	b := open(t, s.url+"/dashboard/add")
+	b.until(`document.querySelector('[data-ui=add-table]').value === 'app2'`)
+	b.until(`document.querySelector('[data-ui=add-effect]').textContent.includes('The first rows create the table')`)
+	b.fill(`[data-ui=add-table]`, "app")
+	b.until(`document.querySelector('[data-ui=add-effect]').textContent.includes('exists and has 20 rows')`)
+	b.until(`!document.querySelector('[data-ui=no-pipeline]')`)
+	b.fill(`[list=pipelines]`, "nosuch")
+	b.until(`document.querySelector('[data-ui=no-pipeline]').textContent.includes('nosuch')`)
+	b.fill(`[data-ui=add-table]`, "x'; rm -rf / #")
+	b.until(`document.querySelector('[data-ui=wrong-name]') && !document.querySelector('[data-ui=first-row]')`)
+}
+
 // TestAddDataRejected checks that a record that is rejected while the page waits is shown, with a link
 // to its pipeline.
 func TestAddDataRejected(t *testing.T) {

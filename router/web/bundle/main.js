@@ -1,1 +1,1 @@
-import"./chunk-67RQXNT7.js";
+import"./chunk-64NDKC2K.js";

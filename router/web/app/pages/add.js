@@ -1,6 +1,6 @@
 // Add data: the configuration of a sender for this server, and a check that waits for the first row.
 
-import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js';
 import { copyText } from '../components/copy.js';
 import { useIgnored } from '../components/ignored.js';
 import { useMay } from '../components/may.js';
@@ -22,36 +22,41 @@ export function AddPage({ stores }) {
   const { adding, place, signIn } = stores;
   const params = place.here.value.params;
   const sender = senders.find((s) => s.id === params.get('sender')) ?? senders[0];
-  const [db, table, pipeline] = [params.get('db') || 'public', params.get('t') || 'app', params.get('pipeline') || 'svc_identity'];
+  const all = stores.tables.all.value;
+  const db = params.get('db') || 'public';
+  const free = useMemo(() => freeName(all, db), [stores.tables.latest.value.value !== null, db]); // stays when its first rows create it
+  const [table, pipeline] = [params.get('t') || free, params.get('pipeline') || 'svc_identity'];
+  const info = all.find((t) => t.db === db && t.name === table);
   useIgnored(place.page.value === 'add' ? unknownParts(params, parameters) : []);
   useEffect(() => {
     document.title = 'Add data · cordwood';
   }, []);
+  const wrongNames = wrongName({ db, table, pipeline });
   useEffect(() => {
+    if (wrongNames) return undefined;
     const timer = setTimeout(() => void adding.follow(db, table), 300); // no request while a name is typed
     return () => {
       clearTimeout(timer);
       adding.stop();
     };
-  }, [db, table]);
+  }, [db, table, wrongNames === '']);
 
   const set = (/** @type {Record<string, string>} */ change) =>
-    place.set(
-      'add',
-      { sender: sender.id, t: table, db, pipeline, ...change },
-      { sender: 'curl', t: 'app', db: 'public', pipeline: 'svc_identity' },
-      { replace: true },
-    );
-  const wrong = wrongName({ db, table, pipeline }) || sender.lacks?.({ db, table, pipeline }) || '';
-  const may = useMay(signIn, wrongName({ db, table, pipeline }) ? [] : [['INSERT', tableTarget(db, table)]])?.[0] !== false;
+    place.set('add', { sender: sender.id, t: table, db, pipeline, ...change }, { sender: 'curl', db: 'public', pipeline: 'svc_identity' }, { replace: true });
+  const wrong = wrongNames || sender.lacks?.({ db, table, pipeline }) || '';
+  const may = useMay(signIn, wrongNames ? [] : [['INSERT', tableTarget(db, table)]])?.[0] !== false;
   const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
-      <span class="quiet">The first rows create the table, with a column for each field.</span></div>
+      <span class="quiet" data-ui="add-effect">${
+        info
+          ? html`The table <b class="mono">${table}</b> exists${info.sized && ` and has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}`}: each new field becomes a column of it.`
+          : 'The first rows create the table, with a column for each field.'
+      }</span></div>
     ${!may && html`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${table}: senders need another user, or a token that may.</p>`}
     <div class="asked-for">
       <label>Table<input data-ui="add-table" value=${table} onInput=${(/** @type {InputEvent} */ e) => set({ t: valueOf(e) })} /></label>
       <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>
-      <${PipelineNames} api=${stores.api} />
+      <${PipelineNames} api=${stores.api} chosen=${pipeline} />
     </div>
     <nav class="senders" aria-label="Senders">${senders.map(
       (s) => html`<button class="text" aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
@@ -62,8 +67,8 @@ export function AddPage({ stores }) {
       ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
       ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
       ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to ${signIn.session.value?.auth === 'token' ? 'a token that may store rows' : `the password of ${signIn.user.value}`}.</p>`}</section>
-    ${may && !wrongName({ db, table, pipeline }) && html`<${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />`}
-    <${FirstRows} stores=${stores} db=${db} table=${table} />
+    ${may && !wrongNames && html`<${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />`}
+    ${!wrongNames && html`<${FirstRows} stores=${stores} db=${db} table=${table} exists=${info !== undefined} />`}
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
   </div>`;
 }
@@ -86,21 +91,36 @@ function ServerPort({ api, flag, value }) {
       <button class="button" onClick=${() => copyText(command)}>Copy</button></div><pre tabindex="0">${command}</pre></section>`;
 }
 
+/**
+ * A name for a table that no other table of the database has, so that a trial does not change one that is in use.
+ * @param {{db: string, name: string}[]} all
+ * @param {string} db
+ */
+export function freeName(all, db) {
+  const taken = new Set(all.filter((t) => t.db === db).map((t) => t.name));
+  for (let n = 1; ; n++) {
+    const name = n === 1 ? 'app' : `app${n}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
 /** @param {Event} event */
 function valueOf(event) {
   return /** @type {HTMLInputElement} */ (event.currentTarget).value.trim();
 }
 
-/** The names of the pipelines, as choices of the input. @param {{api: import('../lib/api.js').Api}} props */
-function PipelineNames({ api }) {
-  const [names, setNames] = useState(/** @type {string[]} */ ([]));
+/** The names of the pipelines, as choices of the input, and whether the chosen one is among them. @param {{api: import('../lib/api.js').Api, chosen: string}} props */
+function PipelineNames({ api, chosen }) {
+  const [names, setNames] = useState(/** @type {string[] | null} */ (null));
   useEffect(() => {
     api.json({ path: '/v1/pipelines' }).then(
       (answer) => setNames(answer.pipelines.map((/** @type {{name: string}} */ p) => p.name)),
       () => {},
     );
   }, []);
-  return html`<datalist id="pipelines">${['svc_identity', ...new Set(names)].map((name) => html`<option value=${name}></option>`)}</datalist>`;
+  const unknown = names !== null && chosen !== 'svc_identity' && !names.includes(chosen);
+  return html`<datalist id="pipelines">${['svc_identity', ...new Set(names ?? [])].map((name) => html`<option value=${name}></option>`)}</datalist>
+    ${unknown && html`<p class="wrong" role="status" data-ui="no-pipeline">You see no pipeline ${visible(chosen)}: if there is none, the server refuses what is sent to it. <a class="text go" href="/dashboard/pipelines?view=new">New pipeline</a></p>`}`;
 }
 
 /** @param {{adding: import('../main.js').Stores['adding'], to: {db: string, table: string, pipeline: string}}} props */
@@ -138,8 +158,8 @@ function FileDrop({ adding, to }) {
   </section>`;
 }
 
-/** The first rows as they arrive. @param {{stores: import('../main.js').Stores, db: string, table: string}} props */
-function FirstRows({ stores, db, table }) {
+/** The first rows as they arrive. @param {{stores: import('../main.js').Stores, db: string, table: string, exists: boolean}} props */
+function FirstRows({ stores, db, table, exists }) {
   const { adding, api, prefs } = stores;
   const narrow = useNarrow();
   const [fields] = useState(() => createLatest(clock));
@@ -148,7 +168,8 @@ function FirstRows({ stores, db, table }) {
   useEffect(() => {
     if (some) void fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }), `${db}.${table}`);
   }, [some, db, table]);
-  if (!some) return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} table=${table} /></section>`;
+  if (!some)
+    return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} key=${`${db}.${table}`} table=${table} exists=${exists} /></section>`;
   const answer = fields.value.value;
   return html`<section class="first pane" aria-live="polite" data-ui="first-row">
     <div class="head"><h2>${formatCount(adding.count.value)} ${adding.count.value === 1 ? 'row' : 'rows'} arrived in ${table}</h2>
@@ -184,11 +205,11 @@ function NewRejects({ stores, db, table }) {
     <${RejectList} stores=${stores} rejects=${found} /></section>`;
 }
 
-/** @param {{table: string}} props */
-function Waiting({ table }) {
+/** @param {{table: string, exists: boolean}} props */
+function Waiting({ table, exists }) {
   const [began] = useState(Date.now());
   const now = useNow(1000);
   const seconds = Math.floor((now - began) / 1000);
-  return html`<p><span class="dot waiting"></span> Waiting for the first row in <b class="mono">${table}</b>… ${seconds} s</p>
-    ${seconds >= patience && html`<p class="quiet" data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b class="mono">skip_error=true&on_reject=store</b> in the address, it keeps refused records, and they are shown here.</p>`}`;
+  return html`<p><span class="dot waiting"></span> Waiting for ${exists ? 'new rows' : 'the first row'} in <b class="mono">${table}</b>… ${seconds} s</p>
+    ${seconds >= patience && html`<p class="quiet" data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b class="mono">skip_error=true&on_reject=store</b> in the address to which the sender posts, the server keeps refused records, and they are shown here.</p>`}`;
 }
