@@ -1,1 +1,1 @@
-import"./chunk-64NDKC2K.js";
+import"./chunk-JEHXOMAJ.js";
