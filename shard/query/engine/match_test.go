@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"cordwood/proto/column"
@@ -90,6 +92,71 @@ func TestTerm(t *testing.T) {
 				t.Errorf("%+v, %q: got %s rows, want %d", a, term, got[0], want)
 			}
 		}
+	}
+}
+
+// TestPhrases compares matches_term with the model, on repetitive texts and parts of them, in which an occurrence may
+// begin within another attempt.
+func TestPhrases(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampSecond", "msg:String")
+	r := rand.New(rand.NewPCG(5, 6))
+	var rows [][]any
+	var texts []string
+	for i := range 300 {
+		var b strings.Builder
+		for range 1 + r.IntN(60) {
+			b.WriteString([]string{"a", "a", "a", "A", " ", " ", "é", "b", "日"}[r.IntN(9)])
+		}
+		texts = append(texts, b.String())
+		rows = append(rows, []any{i, texts[i]})
+	}
+	tab := table("t", columns, batch(t, columns, rows...))
+	found := 0
+	for range 300 {
+		of := []rune(texts[r.IntN(len(texts))])
+		from := r.IntN(len(of))
+		term := string(of[from : from+1+r.IntN(len(of)-from)])
+		if strings.TrimSpace(term) == "" {
+			continue
+		}
+		want := 0
+		for _, text := range texts {
+			if searchModel(text, term, sql.Analyzer{}) {
+				want++
+			}
+		}
+		found += want
+		got := mustQuery(t, e, fmt.Sprintf("SELECT count(*) FROM t WHERE matches_term(msg, %s)", sql.QuoteText(term)), tab)
+		if got[0] != fmt.Sprint(want) {
+			t.Errorf("%q: got %s rows, want %d", term, got[0], want)
+		}
+	}
+	if found < 500 {
+		t.Errorf("only %d occurrences", found)
+	}
+}
+
+// TestMatchesHostile searches long texts of one letter or word for nearly the same text. The time must not grow with the
+// product of their lengths, because nothing can stop the search within a text.
+func TestMatchesHostile(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampSecond", "m:String")
+	var rows [][]any
+	for i := range 16 {
+		rows = append(rows, []any{i, strings.Repeat([]string{"Z", "z ", "日", "-"}[i%4], 2<<20)[:6<<18]})
+	}
+	tab := table("t", columns, batch(t, columns, rows...))
+	for _, term := range []string{
+		strings.Repeat("Z", 1000), strings.Repeat("z ", 500) + "Zz", strings.Repeat("日", 330) + "本",
+		strings.Repeat("-", 1000) + "a", strings.Repeat("z ", 500),
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		text := "SELECT count(*) FROM t WHERE matches_term(m, " + sql.QuoteText(term) + ")"
+		if _, err := request(ctx, e, &query.Request{SQL: text, Database: "public", Tables: []query.Table{tab}}); err != nil {
+			t.Errorf("%.80s: %v", text, err)
+		}
+		cancel()
 	}
 }
 

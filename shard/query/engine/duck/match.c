@@ -35,6 +35,11 @@ static inline uint32_t next(const uint8_t **p, const uint8_t *end) {
 typedef struct {
 	uint32_t *points;
 	uint32_t count;
+	// fail[k] is the length of the longest beginning of the literal that also ends its first k + 1 points (the
+	// algorithm of Knuth, Morris and Pratt).
+	uint32_t *fail;
+	// seen has the last points of the text, at their numbers modulo a power of two, mask + 1, that is above count.
+	uint32_t *seen, mask;
 	bool prefix;     // the word that it ends in may go on
 	bool start[256]; // the bytes with which it may begin
 } literal;
@@ -58,8 +63,31 @@ typedef struct {
 static void program_free(program *p) {
 	for (uint32_t i = 0; i < p->literal_count; i++) {
 		free(p->literals[i].points);
+		free(p->literals[i].fail);
+		free(p->literals[i].seen);
 	}
 	free(p);
+}
+
+// prepare fills what the search for a literal needs. It returns false without memory.
+static bool prepare(literal *l) {
+	l->mask = 1;
+	while (l->mask < l->count) {
+		l->mask = 2 * l->mask + 1;
+	}
+	l->fail = calloc(l->count, sizeof *l->fail);
+	l->seen = calloc((size_t)l->mask + 1, sizeof *l->seen);
+	if (l->fail == NULL || l->seen == NULL) {
+		return false;
+	}
+	for (uint32_t i = 1, k = 0; i < l->count; i++) {
+		while (k > 0 && l->points[i] != l->points[k]) {
+			k = l->fail[k - 1];
+		}
+		k += l->points[i] == l->points[k];
+		l->fail[i] = k;
+	}
+	return true;
 }
 
 // program_parse reads what match.go writes: a digit of flags, then the operations;
@@ -101,7 +129,7 @@ static program *program_parse(const uint8_t *text, uint32_t length) {
 				e = p->case_sensitive ? (lookup(e) & ~CW_POINT) | e : lookup(e);
 				l->points[l->count++] = e;
 			}
-			if (l->count == 0) {
+			if (l->count == 0 || !prepare(l)) {
 				goto malformed;
 			}
 			for (uint32_t b = 0; b < 256; b++) {
@@ -148,11 +176,21 @@ static inline uint32_t folded(const program *p, uint32_t c) {
 	return p->case_sensitive ? (e & ~CW_POINT) | c : e;
 }
 
-// occurs tells whether the text has the literal, neither beginning nor ending within
-// a word; a prefix may end there.
-static bool occurs(const program *p, const literal *l, const uint8_t *text, uint32_t length) {
-	const uint8_t *s = text, *end = text + length;
+// FEW is how many points are compared anew at each place of a text.
+enum { FEW = 8 };
+
+// bounded tells whether an occurrence of the literal that ends at at neither begins nor ends
+// within a word. before is the point before it, or 0, which belongs to no word.
+static bool bounded(const program *p, const literal *l, uint32_t before, const uint8_t *at, const uint8_t *end) {
 	uint32_t last = l->points[l->count - 1];
+	return apart(p, before, l->points[0]) && (l->prefix || at == end || apart(p, last, lookup(next(&at, end))));
+}
+
+// occurs tells whether the text has the literal, neither beginning nor ending within
+// a word; a prefix may end there. It reads each point of the text at most FEW times, and once more.
+static bool occurs(const program *p, literal *l, const uint8_t *text, uint32_t length) {
+	const uint8_t *s = text, *end = text + length;
+	uint32_t few = l->count < FEW ? l->count : FEW;
 	for (;;) {
 		while (s < end && !l->start[*s]) {
 			s++;
@@ -161,23 +199,46 @@ static bool occurs(const program *p, const literal *l, const uint8_t *text, uint
 			return false;
 		}
 		const uint8_t *at = s;
-		uint32_t k = 0;
-		while (k < l->count && at < end && folded(p, next(&at, end)) == l->points[k]) {
-			k++;
+		uint32_t agree = 0;
+		while (agree < few && at < end && folded(p, next(&at, end)) == l->points[agree]) {
+			agree++;
 		}
-		if (k == l->count) {
-			const uint8_t *before = s;
-			while (before > text && (*--before & 0xc0) == 0x80) {
-			}
-			if ((s == text || apart(p, lookup(next(&before, s)), l->points[0])) && (l->prefix || at == end || apart(p, last, lookup(next(&at, end))))) {
+		if (agree < few) {
+			next(&s, end);
+			continue;
+		}
+		const uint8_t *from = s;
+		while (from > text && (*--from & 0xc0) == 0x80) {
+		}
+		uint32_t before = s == text ? 0 : lookup(next(&from, s));
+		if (l->count == few) {
+			if (bounded(p, l, before, at, end)) {
 				return true;
 			}
+			next(&s, end);
+			continue;
 		}
-		next(&s, end);
+		uint32_t n = 0, k = 0; // how many points were read since, and agree with the literal
+		l->seen[0] = before;
+		do {
+			uint32_t e = folded(p, next(&s, end));
+			l->seen[++n & l->mask] = e;
+			while (k > 0 && e != l->points[k]) {
+				k = l->fail[k - 1];
+			}
+			k += e == l->points[k];
+			if (k < l->count) {
+				continue;
+			}
+			if (bounded(p, l, l->seen[(n - k) & l->mask], s, end)) {
+				return true;
+			}
+			k = l->fail[k - 1];
+		} while (k > 0 && s < end);
 	}
 }
 
-static bool run(const program *p, const uint8_t *text, uint32_t length) {
+static bool run(program *p, const uint8_t *text, uint32_t length) {
 	bool stack[MAX_OPS];
 	int depth = 0;
 	for (uint32_t i = 0; i < p->op_count; i++) {
