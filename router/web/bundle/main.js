@@ -1,1 +1,1 @@
-import"./chunk-JEHXOMAJ.js";
+import"./chunk-V4ZUQKV2.js";

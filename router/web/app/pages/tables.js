@@ -92,7 +92,7 @@ function SortPicker({ sort, onSort }) {
     onChange=${(/** @type {Event} */ e) => {
       const by = /** @type {HTMLSelectElement} */ (e.currentTarget).value;
       onSort({ by, down: columns.some(([id, , , look]) => id === by && look.startsWith('r')) });
-    }}>${columns.filter(([, , value]) => value).map(([id, name]) => html`<option value=${id}>${name}</option>`)}</select></label>`;
+    }}>${columns.map(([id, name]) => html`<option value=${id}>${name}</option>`)}</select></label>`;
 }
 
 /**
@@ -160,7 +160,7 @@ function TableList({ shown, sort, onSort, selected, onOpen, lastRows }) {
 
   return html`<div class="tablehead tablerow">${head}</div>
     <div class="rows"><${VirtualList} count=${shown.length} height=${narrow ? 44 : 28} label=${`${shown.length} tables`} row=${row}
-      onSee=${(/** @type {number} */ from, /** @type {number} */ to) => void lastRows.see(narrow ? [] : sort.by === 'last' ? shown.slice(0, mostAsked) : shown.slice(from, to))}
+      onSee=${(/** @type {number} */ from, /** @type {number} */ to) => void lastRows.see(sort.by === 'last' ? shown.slice(0, mostAsked) : narrow ? [] : shown.slice(from, to))}
       focus=${selected ? shown.indexOf(selected) : -1} resetKey=${`${sort.by}${sort.down}`} /></div>`;
 }
 
