@@ -1,1 +1,1 @@
-import"./chunk-V4ZUQKV2.js";
+import"./chunk-6X5C2SGU.js";

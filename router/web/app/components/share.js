@@ -58,12 +58,12 @@ export function SavedList({ saved, place, user, what = 'search', onDone }) {
     void saved.load();
   }, []);
   const list = saved.list.value.value;
-  const known = list?.some((s) => s.name === name.trim());
+  const known = saved.seen(name.trim(), user) !== undefined;
 
   /** @param {Event} event */
   async function save(event) {
     event.preventDefault();
-    if (!(await saved.save(name.trim(), place.address(), shared))) return;
+    if (!(await saved.save(name.trim(), place.address(), shared, user))) return;
     toast(known ? `${name.trim()} is replaced.` : `Saved as ${name.trim()}.`);
     onDone();
   }
@@ -74,7 +74,7 @@ export function SavedList({ saved, place, user, what = 'search', onDone }) {
       (
         s,
       ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
-        <button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s.name).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button></li>`,
+        ${saved.seen(s.name, user) === s && html`<button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button>`}</li>`,
     )}</ul>
     <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${user && html`<label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>`}

@@ -12,34 +12,47 @@ import { createLatest } from './latest.js';
 export function createSaved(api, clock, kind = 'search') {
   const list = /** @type {import('./latest.js').Latest<Saved[]>} */ (createLatest(clock));
   const changing = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock));
-  const load = () => list.run(async (signal) => (await api.json({ path: `/v1/saved?kind=${kind}`, signal })).saved);
+  // Anybody may store and share any value, so values that are no addresses of the page are left out.
+  const load = () =>
+    list.run(async (signal) =>
+      (await api.json({ path: `/v1/saved?kind=${kind}`, signal })).saved.filter((/** @type {Saved} */ s) => isAddress(s.value?.address)),
+    );
   const pathOf = (/** @type {string} */ name) => `/v1/saved/${kind}/${encodeURIComponent(name)}`;
 
-  /** The condition under which something is changed: that it is still what is on screen. @param {string} name */
-  function condition(name) {
-    const known = list.value.value?.find((s) => s.name === name);
-    return /** @type {Record<string, string>} */ (known ? { 'If-Match': `"${known.version}"` } : { 'If-None-Match': '*' });
+  /** The condition under which something is changed: that it is still what is on screen. @param {Saved | undefined} known */
+  const condition = (known) => /** @type {Record<string, string>} */ (known ? { 'If-Match': `"${known.version}"` } : { 'If-None-Match': '*' });
+
+  /**
+   * The entry that a user means by a name, as the server sees it: the own one or, without one, that of somebody else.
+   * @param {string} name
+   * @param {string} user who is signed in, or ''
+   */
+  function seen(name, user) {
+    const same = list.value.value?.filter((s) => s.name === name) ?? [];
+    return same.find((s) => s.owner === user) ?? same[0];
   }
 
   return {
     list,
     changing,
     load,
+    seen,
     /**
      * Keeps an address under a name; one of that name is replaced.
      * @param {string} name
      * @param {string} address
      * @param {boolean} shared others see it too
+     * @param {string} user who is signed in, or ''
      */
-    async save(name, address, shared) {
+    async save(name, address, shared, user) {
       const path = pathOf(name) + (shared ? '?shared=true' : '');
-      await changing.run((signal) => api.json({ path, method: 'PUT', body: { address }, headers: condition(name), signal }));
+      await changing.run((signal) => api.json({ path, method: 'PUT', body: { address }, headers: condition(seen(name, user)), signal }));
       await load();
       return changing.error.value === null;
     },
-    /** Removes what has a name. Answers whether it did. @param {string} name */
-    async remove(name) {
-      await changing.run((signal) => api.json({ path: pathOf(name), method: 'DELETE', headers: condition(name), signal }));
+    /** Removes an entry of the list. Answers whether it did. @param {Saved} entry */
+    async remove(entry) {
+      await changing.run((signal) => api.json({ path: pathOf(entry.name), method: 'DELETE', headers: condition(entry), signal }));
       await load();
       return changing.error.value === null;
     },
@@ -52,8 +65,13 @@ export function createSaved(api, clock, kind = 'search') {
     async follow(name) {
       const { value } = await api.json({ path: `/v1/saved/link/${encodeURIComponent(name)}` });
       const address = String(value?.address ?? '');
-      if (!address.startsWith('/dashboard/')) throw new Error('The link is invalid.'); // anybody may store a value
+      if (!isAddress(address)) throw new Error('The link is invalid.'); // anybody may store a value
       return address;
     },
   };
+}
+
+/** Reports whether a value is an address of the page. @param {unknown} value */
+function isAddress(value) {
+  return typeof value === 'string' && value.startsWith('/dashboard/');
 }
