@@ -159,6 +159,10 @@ func (p *parser) unary(depth int) (node, error) {
 	default:
 		return p.term(depth)
 	}
+	if word := p.src[p.at:p.wordEnd(p.at)]; word == "NOT" || strings.HasPrefix(word, "-") {
+		return nil, wrong(span{p.at, p.wordEnd(p.at)}, "%s follows NOT or a hyphen: leave out both, or write NOT (NOT a)"+
+			asText, word)
+	}
 	n, err := p.term(depth)
 	if err != nil {
 		return nil, err

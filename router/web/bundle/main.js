@@ -1,1 +1,1 @@
-import"./chunk-6X5C2SGU.js";
+import"./chunk-MEW2E5I2.js";

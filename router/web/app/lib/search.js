@@ -108,6 +108,11 @@ class Parser extends Reader {
    * @returns {Node}
    */
   negated(from, depth) {
+    const word = this.src.slice(this.at, this.wordEnd(this.at));
+    if (word === 'NOT' || word.startsWith('-')) {
+      const message = `${word} follows NOT or a hyphen: leave out both, or write NOT (NOT a)${asText}`;
+      throw new SearchError(this.at, this.wordEnd(this.at), message);
+    }
     const of = this.term(depth);
     return { kind: 'not', of, from, to: of.to };
   }
