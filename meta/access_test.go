@@ -243,8 +243,13 @@ func TestChangeAccess(t *testing.T) {
 func TestRolesOfRoles(t *testing.T) {
 	const width = 50
 	name := func(level, i int) string { return fmt.Sprintf("r%d_%d", level, i) }
-	changes := []*metapb.AccessChange{bootstrap("a")}
-	for level := range rights.MaxRoleDepth {
+	type step struct {
+		changes []*metapb.AccessChange
+		fault   string
+	}
+	steps := []step{{[]*metapb.AccessChange{bootstrap("a")}, ""}}
+	for level := range rights.MaxRoleDepth { // one command for each, because the pairs of a command are limited
+		var changes []*metapb.AccessChange
 		var here, below []string
 		for i := range width {
 			changes = append(changes, createOne(name(level, i), true))
@@ -255,19 +260,17 @@ func TestRolesOfRoles(t *testing.T) {
 				GrantRole: &metapb.ChangeRole{Roles: below, Principals: here},
 			}})
 		}
+		steps = append(steps, step{changes, ""})
 	}
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
 	top := name(rights.MaxRoleDepth-1, 0)
-	for i, tt := range []struct {
-		changes []*metapb.AccessChange
-		fault   string
-	}{
-		{changes, ""},
-		{[]*metapb.AccessChange{roleTo(top, "a"), dropOne(name(0, 0), true)}, ""},
+	steps = append(steps,
+		step{[]*metapb.AccessChange{roleTo(top, "a"), dropOne(name(0, 0), true)}, ""},
 		// The chain that becomes too long is that of a, which the change does not name.
-		{[]*metapb.AccessChange{createOne("x", true), roleTo("x", name(0, 1))}, "The roles of a would form"},
-	} {
+		step{[]*metapb.AccessChange{createOne("x", true), roleTo("x", name(0, 1))}, "The roles of a would form"},
+	)
+	for i, tt := range steps {
 		result := r.proposed(accessCommand("a", tt.changes...), int64(i+1))
 		if (result.ErrorCode != 0) != (tt.fault != "") || !strings.Contains(result.ErrorMessage, tt.fault) {
 			t.Errorf("step %d: %d %s", i, result.ErrorCode, result.ErrorMessage)
