@@ -44,8 +44,8 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	change := AuditedOf(ctx)
 	cmd = change.withRecord(cmd)
 	if n := proto.Size(cmd); n > maxCommand {
-		return nil, errs.New(errs.InvalidArguments, "the change has %d bytes for the metadata group; at most %d are possible: "+
-			"make it in several steps", n, maxCommand)
+		return nil, errs.New(errs.InvalidArguments, "the change has %d bytes for the metadata group; at most %d are "+
+			"possible: make it in several steps", n, maxCommand)
 	}
 	resp, err := c.proposeRetry(ctx, cmd)
 	if err != nil {

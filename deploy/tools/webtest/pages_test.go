@@ -117,7 +117,8 @@ func TestAddData(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 record was refused')`)
 }
 
-// TestAddDataNames proposes a table that does not exist, and says what a table and a pipeline are, before a row is sent.
+// TestAddDataNames checks that the page proposes a table that does not exist, and says what a table and a pipeline are,
+// before a row is sent.
 func TestAddDataNames(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(20)...)

@@ -62,7 +62,8 @@ func TestInvisible(t *testing.T) {
 		document.querySelector('dialog .asked').textContent.includes('"\\u202eabc"')`)
 	b.click(`dialog [data-ui=close-dialog]`)
 	b.click(`[data-ui=unseen] button`)
-	b.until(`document.querySelector('[data-ui=editor]').value === 'DROP TABLE "abc"' && !document.querySelector('[data-ui=unseen]')`)
+	b.until(`document.querySelector('[data-ui=editor]').value === 'DROP TABLE "abc"' &&
+		!document.querySelector('[data-ui=unseen]')`)
 	s.ingest("app", logs(3)...)
 	b.do(chromedp.Navigate(s.url + "/dashboard/explore?t=app&q=host%3D%E2%80%AEabc"))
 	b.until(`document.querySelector('[data-ui=sql-line] code').textContent.includes("'\\u202eabc'") &&
@@ -121,7 +122,8 @@ func TestWrongPassword(t *testing.T) {
 	b := openAlone(t, s.url+"/dashboard/tables")
 	b.signIn("root", "not this one")
 	b.until(`document.querySelector('.signin .wrong')`)
-	b.until(`((e) => e.dataset.ui === 'login-password' && e.selectionStart === 0 && e.selectionEnd === e.value.length)(document.activeElement)`)
+	b.until(`((e) => e.dataset.ui === 'login-password' && e.selectionStart === 0 &&
+		e.selectionEnd === e.value.length)(document.activeElement)`)
 	b.keys(password + "\r")
 	b.until(`!document.querySelector('.signin')`)
 	b.until(`document.querySelector('[data-ui=nav-settings]').textContent.replace(/\s+/g, ' ') === 'Settings root'`)

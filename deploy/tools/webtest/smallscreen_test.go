@@ -16,7 +16,8 @@ const actionsOf = `(async () => {
 	const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 	const seen = (e) => e.checkVisibility({visibilityProperty: true}) && e.getBoundingClientRect().width > 0;
 	const add = () => {
-		for (const e of document.querySelectorAll(':is(header, main, .tabbar) :is(button, a[href], select, input, textarea)')) {
+		const controls = ':is(header, main, .tabbar) :is(button, a[href], select, input, textarea)';
+		for (const e of document.querySelectorAll(controls)) {
 			if (!seen(e) || e.matches('[aria-haspopup]') || e.closest('[data-ui=rows], .hidden')) continue;
 			const texts = e.matches('select') ? [e.ariaLabel, ...[...e.options].map((o) => o.text)] :
 				[e.ariaLabel ?? (e.textContent || e.placeholder)];

@@ -11,8 +11,8 @@
 //	value  = text | pre* | "~" text | ">" n | ">=" n | "<" n | "<=" n | a ".." b | "*"
 //
 // A word ends at white space or a parenthesis. OR, AND and NOT are operators in upper case only. NOT binds more
-// tightly than AND, and AND more tightly than OR. A term is negated once; NOT (NOT a) is a double negation. An empty text
-// finds every row.
+// tightly than AND, and AND more tightly than OR. A term is negated once; NOT (NOT a) is a double negation. An empty
+// text finds every row.
 //
 // Parse reads a text, with no table in mind. Query.Condition then resolves its fields in the columns of a
 // table. Values of the text reach SQL as literals only. A negated condition holds for every row that the

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -14,8 +15,8 @@ const maxSafe = 1<<53 - 1
 // Cell appends the JSON of the value of a row.
 type Cell func(dst []byte, row int) []byte
 
-// SafeCell returns the cell of a column, for readers whose numbers are doubles: integers beyond ±(2^53−1), NaN and
-// infinities are texts, and times are RFC 3339. The row must not be null.
+// SafeCell returns the cell of a column, for readers whose numbers are doubles: integers beyond ±(2^53−1), decimals with
+// more than 15 significant digits, NaN and infinities are texts, and times are RFC 3339. The row must not be null.
 func SafeCell(a arrow.Array) Cell {
 	return Cell(cellOf(a, style{quote: true, times: true, safe: true}))
 }
@@ -40,17 +41,17 @@ func Text(a arrow.Array) func(row int) string {
 	return nil
 }
 
-// quoteUnsafe writes the integers of c that are not safe as texts.
+// quoteUnsafe writes the integers and decimals of c that are not safe as texts.
 func quoteUnsafe(c cell) cell {
 	return func(dst []byte, i int) []byte {
 		from := len(dst)
 		dst = c(dst, i)
-		const digits = 15 // integers with so few digits are always safe
+		const digits = 15 // numbers with so few significant digits are always safe
 		if len(dst)-from <= digits {
 			return dst
 		}
 		n, err := strconv.ParseInt(string(dst[from:]), 10, 64)
-		if err == nil && n >= -maxSafe && n <= maxSafe {
+		if err == nil && n >= -maxSafe && n <= maxSafe || significant(dst[from:]) <= digits {
 			return dst
 		}
 		dst = append(dst, 0, '"')
@@ -59,6 +60,16 @@ func quoteUnsafe(c cell) cell {
 		dst[len(dst)-1] = '"'
 		return dst
 	}
+}
+
+// significant returns the number of significant digits of a decimal with a fraction, or of all digits of an integer.
+func significant(number []byte) int {
+	number = bytes.TrimPrefix(number, []byte("-"))
+	if bytes.IndexByte(number, '.') < 0 {
+		return len(number)
+	}
+	number = bytes.TrimLeft(bytes.TrimRight(number, "0"), "0.")
+	return len(number) - bytes.Count(number, []byte("."))
 }
 
 // appendNotFinite writes NaN and infinities as texts.
@@ -70,12 +81,6 @@ func appendNotFinite(dst []byte, f float64) []byte {
 		return append(dst, `"Infinity"`...)
 	}
 	return append(dst, `"-Infinity"`...)
-}
-
-// isInteger reports whether a decimal type has no fraction: the engine's sums of integers have one.
-func isInteger(t arrow.DataType) bool {
-	d, ok := t.(arrow.DecimalType)
-	return ok && d.GetScale() == 0
 }
 
 // JSONCell returns a function that appends values of a column as JSON: integers exactly, times in RFC 3339, NaN and

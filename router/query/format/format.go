@@ -99,7 +99,8 @@ func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) {
 
 // Options change NDJSON. Other formats ignore them.
 type Options struct {
-	// Safe is for readers whose numbers are doubles: integers beyond ±(2^53−1), NaN and infinities are texts.
+	// Safe is for readers whose numbers are doubles: integers beyond ±(2^53−1), decimals with more than
+	// 15 significant digits, NaN and infinities are texts.
 	Safe bool
 	// OmitNulls leaves out the columns in which a row is null.
 	OmitNulls bool

@@ -584,6 +584,41 @@ func TestSafeIntegers(t *testing.T) {
 	}
 }
 
+// TestSafeDecimals checks that decimals with too many digits are texts for readers whose numbers are doubles, also
+// within lists.
+func TestSafeDecimals(t *testing.T) {
+	kind := &arrow.Decimal128Type{Precision: 38, Scale: 4}
+	list := array.NewListBuilder(memory.DefaultAllocator, kind)
+	b := array.NewDecimal128Builder(memory.DefaultAllocator, kind)
+	for _, v := range []string{
+		"12345678901234567.89", "99999999999.9999", "-999999999999.9999", "0.5", "100000000000000000", "-0.0001",
+	} {
+		n, err := decimal128.FromString(v, 38, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Append(n)
+		list.Append(true)
+		list.ValueBuilder().(*array.Decimal128Builder).Append(n)
+	}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: kind}, {Name: "l", Type: arrow.ListOf(kind)}}, nil)
+	rec := array.NewRecordBatch(schema, []arrow.Array{b.NewArray(), list.NewArray()}, 6)
+	var out bytes.Buffer
+	if _, err := WriteSafe(&out, NDJSON, rowsOf(rec)); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"d":"12345678901234567.8900","l":["12345678901234567.8900"]}
+{"d":99999999999.9999,"l":[99999999999.9999]}
+{"d":"-999999999999.9999","l":["-999999999999.9999"]}
+{"d":0.5000,"l":[0.5000]}
+{"d":"100000000000000000.0000","l":["100000000000000000.0000"]}
+{"d":-0.0001,"l":[-0.0001]}
+`
+	if d := cmp.Diff(want, out.String()); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
 // TestOmitNulls checks that rows without their nulls are objects, also if the first column or all columns are null.
 func TestOmitNulls(t *testing.T) {
 	rec := parseJSON(t, arrow.NewSchema([]arrow.Field{

@@ -21,7 +21,8 @@ type style struct {
 	quote bool
 	// times writes timestamps as RFC 3339 text rather than integers of their unit.
 	times bool
-	// safe writes integers beyond ±(2^53−1), NaN and infinities as texts in JSON.
+	// safe writes integers beyond ±(2^53−1), decimals with more than 15 significant digits, NaN and infinities as texts
+	// in JSON.
 	safe bool
 }
 
@@ -143,7 +144,7 @@ func cellOf(a arrow.Array, s style) cell {
 		return c
 	}
 	if c := decimalCell(a); c != nil {
-		if s.safe && isInteger(a.DataType()) {
+		if s.safe {
 			return quoteUnsafe(c)
 		}
 		return c

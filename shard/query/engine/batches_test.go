@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestBatchesAreBounded reads wide rows. A batch of the answer is bounded in bytes, so that what waits for a slow client
-// is, and the values of each type are right in all parts of the engine's chunks.
+// TestBatchesAreBounded reads wide rows. A batch of the answer is bounded in bytes, so that what waits for a slow
+// client is, and the values of each type are right in all parts of the engine's chunks.
 func TestBatchesAreBounded(t *testing.T) {
 	const rows, mostBytes = 5000, 1 << 20
 	e := openEngine(t, t.TempDir())

@@ -137,8 +137,8 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-// TestMatchesHostile searches long texts of one letter or word for nearly the same text. The time must not grow with the
-// product of their lengths, because nothing can stop the search within a text.
+// TestMatchesHostile searches long texts of one letter or word for nearly the same text. The time must not grow with
+// the product of their lengths, because nothing can stop the search within a text.
 func TestMatchesHostile(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "m:String")
