@@ -15,8 +15,8 @@ const maxSafe = 1<<53 - 1
 // Cell appends the JSON of the value of a row.
 type Cell func(dst []byte, row int) []byte
 
-// SafeCell returns the cell of a column, for readers whose numbers are doubles: integers beyond ±(2^53−1), decimals with
-// more than 15 significant digits, NaN and infinities are texts, and times are RFC 3339. The row must not be null.
+// SafeCell returns the cell of a column, for readers whose numbers are doubles: integers beyond ±(2^53−1), decimals
+// with more than 15 significant digits, NaN and infinities are texts, and times are RFC 3339. The row must not be null.
 func SafeCell(a arrow.Array) Cell {
 	return Cell(cellOf(a, style{quote: true, times: true, safe: true}))
 }
