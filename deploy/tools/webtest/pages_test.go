@@ -130,6 +130,8 @@ func TestAddDataNames(t *testing.T) {
 	b.until(`!document.querySelector('[data-ui=no-pipeline]')`)
 	b.fill(`[list=pipelines]`, "nosuch")
 	b.until(`document.querySelector('[data-ui=no-pipeline]').textContent.includes('nosuch')`)
+	b.click(`[data-ui=sender-docker]`)
+	b.until(`document.querySelector('[data-ui=open-port]').textContent.includes('has no users')`)
 	b.fill(`[data-ui=add-table]`, "x'; rm -rf / #")
 	b.until(`document.querySelector('[data-ui=wrong-name]') && !document.querySelector('[data-ui=first-row]')`)
 }

@@ -70,3 +70,15 @@ func TestRoles(t *testing.T) {
 	b.click(`[data-ui=nav-explore]`)
 	b.until(`document.querySelector('[data-ui=row][data-level=error]')`)
 }
+
+// TestLaterRows asks for a range before all rows, in which the page says where the rows are, and shows them.
+func TestLaterRows(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(5)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z")
+	b.until(`document.querySelector('[data-ui=newest-row]').textContent.includes('later than this range')`)
+	eval[bool](b, `([...document.querySelectorAll('[data-ui=empty] button')].find((e) =>
+		e.textContent === 'Show the newest row').click(), true)`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('row')`)
+	b.until(`document.querySelectorAll('[data-ui=row]').length > 0`)
+}

@@ -1,1 +1,1 @@
-import"./chunk-MEW2E5I2.js";
+import"./chunk-Y7IDU5AM.js";

@@ -14,6 +14,8 @@ const day = 86400e3;
 export function NoRows({ explore }) {
   const state = explore.state.value;
   const last = explore.fields.value.value?.last_row;
+  const end = parseSpan(state.to) !== null ? Date.now() - Number(parseSpan(state.to)) : Date.parse(state.to || 'now');
+  const later = last && new Date(last).getTime() >= end; // false for a range that ends now
   const ago = last ? Date.now() - new Date(last).getTime() : null;
   const span = parseSpan(state.from) ?? 3600e3;
   const everywhere = searchEveryField(state.q);
@@ -26,11 +28,11 @@ export function NoRows({ explore }) {
   const unusual = scheme === 'text' ? asked.filter(([value, how]) => how === 'in' && !isLevelWord(value)).map(([value]) => value) : [];
   return html`<${Empty} title=${state.q ? 'No row in this range matches.' : 'No row in this range.'}>
     ${unusual.length > 0 && html`<p data-ui="unusual-level">The search asks for the level ${visible([...new Set(unusual)].join(', '))}. The usual levels are ${levels.join(', ')}.</p>`}
-    ${last && ago !== null && html`<p>The newest row of the table is ${formatDuration(Math.max(0, ago))} old.</p>`}
+    ${last && ago !== null && html`<p data-ui="newest-row">The newest row of the table is ${formatDuration(Math.max(0, ago))} old${later ? ', later than this range' : ''}.</p>`}
     <p class="acts">
       ${everywhere !== state.q && html`<button class="button main" data-ui="every-field" onClick=${() => explore.search(everywhere)}>Search every field</button>`}
       ${state.q && html`<button class="button" onClick=${() => explore.search('')}>Without the search</button>`}
-      ${last && ago !== null && ago > span && html`<button class="button" onClick=${() => explore.set(around(last))}>Show the newest row</button>`}
+      ${last && ago !== null && (later || ago > span) && html`<button class="button" onClick=${() => explore.set(around(last))}>Show the newest row</button>`}
       <button class="button" onClick=${() => explore.set({ from: formatSpan(Math.max(day, span * 24)), to: '' })}>Look further back</button>
     </p><//>`;
 }

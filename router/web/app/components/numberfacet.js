@@ -68,7 +68,8 @@ export function NumberFacet({ facet, exact, onOnly }) {
         (n, i) =>
           html`<u class=${brush && (i < brush[0] || i > brush[1]) ? 'out' : ''} style=${{ height: `${n > 0 ? Math.max(2, (n / most) * 36) : 0}px` }}></u>`,
       )}</div>
-    <p class="quiet" title="Quartiles of the values">${exact ? '' : '≈ '}${[p25, p50, p75].map(shortNumber).join(' · ')}<span>${formatCount(facet.filled)} rows</span></p>
+    <p class="quiet" title="A quarter of the values is at most the first number, a half the second, three quarters the third">quartiles ${exact ? '' : '≈ '}${[p25, p50, p75].map(shortNumber).join(' · ')}</p>
+    <p class="quiet">${formatCount(facet.filled)} rows</p>
     <p>${input(0, 'at least')}<span>–</span>${input(1, 'at most')}<button class="text go" data-ui="number-range" disabled=${!range[0] && !range[1]}>Only</button></p></form>`;
 }
 

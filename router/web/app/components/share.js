@@ -76,7 +76,7 @@ export function SavedList({ saved, place, user, what = 'search', onDone }) {
       ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
         ${saved.seen(s.name, user) === s && html`<button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button>`}</li>`,
     )}</ul>
-    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" title="A name without / and \\" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${user && html`<label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>`}
       <${ErrorPanel} latest=${saved.changing} what="Changing what is saved" /><button class="button main" data-ui="save-search">${known ? 'Replace' : 'Save'}</button></form>`;
 }

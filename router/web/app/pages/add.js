@@ -61,7 +61,7 @@ export function AddPage({ stores }) {
     <nav class="senders" aria-label="Senders">${senders.map(
       (s) => html`<button class="text" aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
     )}</nav>
-    ${sender.port && !wrong && html`<${ServerPort} api=${stores.api} flag=${sender.port.flag} value=${sender.port.text({ origin: location.origin, db, table, pipeline, user: '' })} />`}
+    ${sender.port && !wrong && html`<${ServerPort} api=${stores.api} flag=${sender.port.flag} value=${sender.port.text({ origin: location.origin, db, table, pipeline, user: '' })} open=${!signIn.user.value} />`}
     <section class="snippet" aria-label=${sender.name}><div class="head"><h2>${sender.name}</h2><span class="quiet">${sender.file}</span><span class="grow"></span>
       ${!wrong && html`<button class="button" onClick=${() => copyText(text)}>Copy</button>`}</div>
       ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
@@ -75,9 +75,10 @@ export function AddPage({ stores }) {
 
 /**
  * Says whether the server listens at a port of the protocol, and how it is started so that it does.
- * @param {{api: import('../lib/api.js').Api, flag: string, value: string}} props
+ * @param {{api: import('../lib/api.js').Api, flag: string, value: string, open: boolean}} props
+ *   open: the server has no users
  */
-function ServerPort({ api, flag, value }) {
+function ServerPort({ api, flag, value, open }) {
   const [config, setConfig] = useState('');
   useEffect(() => {
     api.send({ path: '/config', need: ['MONITOR', 'CLUSTER'] }).then(
@@ -88,7 +89,8 @@ function ServerPort({ api, flag, value }) {
   const port = openPort(config, flag);
   const command = `cordwood serve --${flag} ${shellQuoted(value)}`;
   return html`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">${port ? `It listens at ${port}. The address says of which table and pipeline.` : 'Start the server with this flag to use this protocol.'}</span><span class="grow"></span>
-      <button class="button" onClick=${() => copyText(command)}>Copy</button></div><pre tabindex="0">${command}</pre></section>`;
+      <button class="button" onClick=${() => copyText(command)}>Copy</button></div><pre tabindex="0">${command}</pre>
+    ${open && html`<p class="quiet none" data-ui="open-port">This server has no users, so everybody who reaches this port can store rows. Use the address 127.0.0.1, or a firewall.</p>`}</section>`;
 }
 
 /**
