@@ -231,7 +231,7 @@ func (f *finder) answer(ctx context.Context) (*Answer, error) {
 			return nil, errs.Wrap(errs.Internal, err, "make a search for the pattern %.200q", text)
 		}
 		p := &Pattern{Pattern: text, fit: fit, About: f.other > 0}
-		p.Query = queryOf(f.req.Field, text, fit.exp.String(), words)
+		p.Query = queryOf(f.req.Field, text, fit.exp.String(), words, node.of.cut)
 		if p.recount(f.masks, found); p.Count > 0 {
 			a.Patterns = append(a.Patterns, p)
 		}

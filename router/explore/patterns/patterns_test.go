@@ -57,6 +57,24 @@ func TestManyMasks(t *testing.T) {
 	}
 }
 
+// TestQueryOfCut checks that a search for texts that go on after the pattern has no phrase with the pattern's last word,
+// which may be the beginning of a longer word.
+func TestQueryOfCut(t *testing.T) {
+	for _, tt := range []struct {
+		pattern    string
+		whole, cut string
+	}{
+		{"disk full of zzzz", `m:"disk full of zzzz" m:~"x"`, `m:"disk full of" m:~"x"`},
+		{"zzzz", `m:"zzzz" m:~"x"`, `m:~"x"`},
+		{"disk ⟨*⟩ is full ", `m:"is full" m:"disk" m:~"x"`, `m:"is full" m:"disk" m:~"x"`},
+	} {
+		whole, cut := queryOf("m", tt.pattern, "x", true, false), queryOf("m", tt.pattern, "x", true, true)
+		if whole != tt.whole || cut != tt.cut {
+			t.Errorf("%s: %s, and cut %s", tt.pattern, whole, cut)
+		}
+	}
+}
+
 // FuzzQuery checks that the search text of any pattern can be parsed and compiled to a condition.
 func FuzzQuery(f *testing.F) {
 	f.Add("my text", `disk "⟨*⟩" full \ (⟨*⟩%)`)
@@ -66,7 +84,7 @@ func FuzzQuery(f *testing.F) {
 		if schema.CheckColumnName(field) != nil || len(pattern) > 2000 || strings.ContainsRune(pattern, 0) {
 			return
 		}
-		text := queryOf(field, pattern, expression(pattern, true, len(pattern)%2 == 0), true)
+		text := queryOf(field, pattern, expression(pattern, true, len(pattern)%2 == 0), true, len(pattern)%3 == 0)
 		q, err := search.Parse(text)
 		if err != nil {
 			if strings.Contains(err.Error(), "UTF-8") {

@@ -15,31 +15,31 @@ const maxQueryPhrases = 3
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then the regular
-// expression. words is set if a search finds words in the field.
-func queryOf(field, pattern, expression string, words bool) string {
+// expression. words is set if a search finds words in the field, and cut if the texts may go on after the pattern.
+func queryOf(field, pattern, expression string, words, cut bool) string {
 	name := field
 	if !bareName.MatchString(field) {
 		name = quote(field, true)
 	}
 	var out []string
 	if words {
-		for _, phrase := range phrases(strings.Split(pattern, Hole)) {
+		for _, phrase := range phrases(strings.Split(pattern, Hole), cut) {
 			out = append(out, name+":"+quote(phrase, true))
 		}
 	}
 	return strings.Join(append(out, name+":~"+quote(expression, false)), " ")
 }
 
-// phrases returns the longest texts between holes that consist of whole words.
-func phrases(parts []string) []string {
+// phrases returns the longest texts between holes that consist of whole words. cut is as for queryOf.
+func phrases(parts []string, cut bool) []string {
 	var out []string
 	for i, part := range parts {
 		words := strings.Fields(part)
-		// A word next to a hole may be only a part of a word.
+		// A word next to a hole, or at a cut, may be only a part of a word.
 		if i > 0 && !strings.HasPrefix(part, " ") && len(words) > 0 {
 			words = words[1:]
 		}
-		if i < len(parts)-1 && !strings.HasSuffix(part, " ") && len(words) > 0 {
+		if (cut || i < len(parts)-1) && !strings.HasSuffix(part, " ") && len(words) > 0 {
 			words = words[:len(words)-1]
 		}
 		text := strings.Join(words, " ")
