@@ -57,8 +57,8 @@ func TestManyMasks(t *testing.T) {
 	}
 }
 
-// TestQueryOfCut checks that a search for texts that go on after the pattern has no phrase with the pattern's last word,
-// which may be the beginning of a longer word.
+// TestQueryOfCut checks that a search for texts that go on after the pattern has no phrase with the pattern's last
+// word, which may be the beginning of a longer word.
 func TestQueryOfCut(t *testing.T) {
 	for _, tt := range []struct {
 		pattern    string
