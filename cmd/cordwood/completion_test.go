@@ -62,7 +62,7 @@ func TestShellCompletion(t *testing.T) {
 		"tail --db ":                "public shop",
 		"table show ap":             "app",
 		"table set access t":        "ttl=",
-		"table set access ttl=1d m": "merge_mode=last_row merge_mode=last_non_null message_column=",
+		"table set access ttl=1d m": "max_size= merge_mode=last_row merge_mode=last_non_null message_column=",
 		"table set access on_type_conflict": "on_type_conflict=widen on_type_conflict=error on_type_conflict=cast " +
 			"on_type_conflict=aside",
 		"table set access part":                              "partitions=auto partitions=",

@@ -210,18 +210,18 @@ func TestDDLPage(t *testing.T) {
 }
 
 // TestHintNames checks the options that a write can give. message_column and loki_labels are not among
-// them, because the table must have the columns. Neither is cold, which is for administrators.
+// them, because the table must have the columns. Neither are cold and max_size, which are for administrators.
 func TestHintNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "loki_labels": "",
-		"cold": "", "colour": "",
+		"cold": "", "max_size": "", "colour": "",
 	} {
 		if got, ok := HintName(name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
 	}
 	if !slices.Contains(TableOptionNames(), OptionMessageColumn) || slices.Contains(HintNames(), OptionMessageColumn) ||
-		len(HintNames()) != len(optionNames)-3 {
+		len(HintNames()) != len(optionNames)-4 {
 		t.Errorf("hints %v, options of tables %v", HintNames(), TableOptionNames())
 	}
 }
