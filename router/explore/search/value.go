@@ -167,8 +167,31 @@ func isNumber(s string) bool {
 }
 
 func (t target) number(f field, v value, s string) (string, error) {
-	if !isNumber(s) {
-		return "", wrong(v.span, "%s is a number (%s), but %s is not", excerpt(f.name), t.typ, excerpt(s))
+	float := ""
+	switch t.typ {
+	case schema.Float32:
+		float = "FLOAT"
+	case schema.Float64:
+		float = "DOUBLE"
 	}
-	return strings.TrimPrefix(s, "+"), nil
+	switch n := strings.TrimPrefix(s, "+"); {
+	case float != "" && notFinite[strings.ToLower(n)]:
+		return "CAST(" + schema.QuoteLiteral(n) + " AS " + float + ")", nil
+	case !isNumber(s):
+		return "", wrong(v.span, "%s is a number (%s), but %s is not", excerpt(f.name), t.typ, excerpt(s))
+	case float == "FLOAT" && strings.ContainsAny(n, "eE") && fitsFloat32(n):
+		// The engine takes a literal with an exponent as a DOUBLE, which is equal to few values of a FLOAT.
+		return "CAST(" + n + " AS FLOAT)", nil
+	default:
+		return n, nil
+	}
+}
+
+// notFinite has the texts of floats that are no numerals, in lower case.
+var notFinite = map[string]bool{"nan": true, "infinity": true, "-infinity": true}
+
+// fitsFloat32 reports whether a numeral is within the range of a FLOAT.
+func fitsFloat32(s string) bool {
+	n, err := strconv.ParseFloat(s, 32)
+	return err == nil && !math.IsInf(n, 0)
 }
