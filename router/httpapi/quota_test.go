@@ -85,3 +85,30 @@ func TestQuotaInEachProtocol(t *testing.T) {
 		}
 	}
 }
+
+// counted is a database without limits that counts rows.
+type counted struct{ rows int64 }
+
+func (c *counted) Ready(string) error { return nil }
+
+func (c *counted) Take(_ string, rows, _ int64) error {
+	c.rows += rows
+	return nil
+}
+
+func (c *counted) Owe(_ string, rows, _ int64)      { c.rows += rows }
+func (c *counted) GiveBack(_ string, rows, _ int64) { c.rows -= rows }
+
+// TestRejectsCountAsRows checks that records that are kept as rejects count for the quota of rows, and others that are
+// left out do not.
+func TestRejectsCountAsRows(t *testing.T) {
+	for kept, want := range map[string]int64{"store": 3, "drop": 1} {
+		quotas := &counted{}
+		f := newFixture(t, func(c *Config) { c.Quotas = quotas })
+		w := f.call("POST", "/v1/ingest?table=t&pipeline_name=svc_identity&skip_error=true&on_reject="+kept,
+			"{\"a\":1}\nbad\nbad\n", "Content-Type", "application/x-ndjson")
+		if w.Code != 200 || quotas.rows != want {
+			t.Errorf("%s: %d %s, %d rows, want %d", kept, w.Code, w.Body, quotas.rows, want)
+		}
+	}
+}

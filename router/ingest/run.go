@@ -152,6 +152,9 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 		return Outcome{Err: err}
 	}
 	rows := out.Rows()
+	if j.kept != nil {
+		rows += int64(j.kept.rows.Rows())
+	}
 	if err := s.takeRows(q, b, rows); err != nil {
 		s.giveBack(j.made)
 		return Outcome{Err: s.Failed(q.Protocol, StageQuota, err)}
