@@ -49,6 +49,7 @@ func (g *gate) sender(x *exchange.Exchange, r *http.Request) (access.Sender, err
 	if g.sessions == nil || params.Header(r.Header, "X-Svc-Auth", "Authorization") != "" || !g.sessions.Has(r) {
 		return g.auth.Authenticate(r, x.Client)
 	}
+	x.Header().Set("Cache-Control", "no-store") // a browser must not keep answers after its user has signed out
 	sender, renewed, err := g.sessions.Authenticate(r, x.Client, g.proxies.Secure(r))
 	if renewed != nil {
 		http.SetCookie(x, renewed)

@@ -71,6 +71,11 @@ func TestSignInWithToken(t *testing.T) {
 		s.CanManage {
 		t.Errorf("the session: %d %s", w.Code, w.Body)
 	}
+	for _, path := range []string{"/v1/saved", "/v1/pipelines", "/v1/access/users"} {
+		if got := f.call(http.MethodGet, path, "", "Cookie", cookie).Header().Get("Cache-Control"); got != "no-store" {
+			t.Errorf("%s: Cache-Control is %q", path, got)
+		}
+	}
 	if w := f.call(http.MethodGet, "/v1/session", "", "Cookie", cookie, "Origin", "http://evil.test"); w.Code != 403 {
 		t.Errorf("from another origin: %d %s", w.Code, w.Body)
 	}
