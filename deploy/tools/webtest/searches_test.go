@@ -78,8 +78,10 @@ func TestBackToPlace(t *testing.T) {
 	b.until(loaded)
 	b.until(`(document.querySelector('.list [data-ui=rows]').scrollTop = 1e6,
 		Number(document.querySelector('[data-ui=row]').dataset.index) > 400)`)
-	row := eval[string](b, `document.elementFromPoint(700, document.querySelector('.list [data-ui=rows]').
-		getBoundingClientRect().top + 40).closest('[data-ui=row]').dataset.id`)
+	seen := `[...document.querySelectorAll('[data-ui=row]')].find((e) => e.dataset.id && e.getBoundingClientRect().top >
+		document.querySelector('.list [data-ui=rows]').getBoundingClientRect().top)`
+	b.until(seen)
+	row := eval[string](b, seen+`.dataset.id`)
 	eval[bool](b, `(document.querySelector('.said a').click(), true)`)
 	b.until(`document.querySelector('[data-ui=editor]')`)
 	eval[bool](b, `(history.back(), true)`)

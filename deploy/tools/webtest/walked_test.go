@@ -143,6 +143,7 @@ func TestTokenCommand(t *testing.T) {
 			t.Errorf("%s\n%v %s", command, err, out)
 		}
 		b.click(`[data-ui=secret-done]`)
+		b.click(`[data-ui=secret-close]`) // the secret was not copied
 		b.until(`!document.querySelector('[data-ui=secret]')`)
 	}
 }
