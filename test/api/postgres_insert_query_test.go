@@ -150,15 +150,15 @@ func TestPostgresInsertQueryCancelled(t *testing.T) {
 		return n
 	}
 	const endless = "INSERT INTO a SELECT now(), x FROM generate_series(1, 1000000000) x"
-	for name, stop := range map[string]func(){
-		"canceling statement due to user request": func() {
-			for count() == 0 {
+	for name, stop := range map[string]func(before int64){
+		"canceling statement due to user request": func(before int64) {
+			for count() == before { // until it has stored rows
 			}
 			if err := c.PgConn().CancelRequest(ctx); err != nil {
 				t.Error(err)
 			}
 		},
-		"canceling statement due to statement timeout": func() {},
+		"canceling statement due to statement timeout": func(int64) {},
 	} {
 		before := count()
 		sql := endless
@@ -170,7 +170,7 @@ func TestPostgresInsertQueryCancelled(t *testing.T) {
 			_, err := c.PgConn().Exec(ctx, sql).ReadAll()
 			done <- err
 		}()
-		stop()
+		stop(before)
 		var told *pgconn.PgError
 		if err := <-done; !errors.As(err, &told) || told.Code != "57014" || told.Message != name ||
 			!strings.Contains(told.Detail, fmt.Sprint(count()-before)) {
