@@ -161,17 +161,17 @@ func (l *leading) tooOld(tables []sizedTable, parts []sizePart) (before map[int]
 	}
 	check := func(parts []sizePart, limit int64, option, key string) (left []sizePart) {
 		cut, left := oldest(parts, limit)
-		for i, b := range cut {
-			if had, ok := before[i]; !ok || b > had {
-				before[i] = b
+		for i, c := range cut {
+			if had, ok := before[i]; !ok || c.before > had {
+				before[i] = c.before
 			}
 			t := tables[i]
-			bytes := sumSizes(parts, i) - sumSizes(left, i)
-			l.metrics.sized.WithLabelValues(option).Add(float64(bytes))
+			l.metrics.sized.WithLabelValues(option).Add(float64(c.bytes))
 			l.log.Info("the oldest rows of a table expire because of a limit of size", "table", t.Database+"."+t.Name,
-				"before", t.TimeIndex().Type.Moment(b).UTC(), "bytes", bytes, "limit", words.FormatBytes(limit), "option", option)
+				"before", t.TimeIndex().Type.Moment(c.before).UTC(), "bytes", c.bytes, "limit", words.FormatBytes(limit),
+				"option", option)
 		}
-		size := sumSizes(left, allTables)
+		size := sumSizes(left)
 		over := limit > 0 && size > limit
 		if over && !l.tooLarge[key] {
 			l.log.Warn("a limit of size is exceeded by the newest files, which stay", "bytes", size,
@@ -188,10 +188,13 @@ func (l *leading) tooOld(tables []sizedTable, parts []sizePart) (before map[int]
 	return before
 }
 
-// oldest chooses the parts that have to expire so that the others are within a limit; 0 means no limit. It returns the
-// time before which rows of each table expire, and the parts that are left. The newest part of each table is left.
-func oldest(parts []sizePart, limit int64) (before map[int]int64, left []sizePart) {
-	total := sumSizes(parts, allTables)
+// sizeCut says before which time rows of a table expire, and how many bytes their parts have.
+type sizeCut struct{ before, bytes int64 }
+
+// oldest chooses the parts that have to expire so that the others are within a limit; 0 means no limit. It returns what
+// expires of each table, and the parts that are left. The newest part of each table is left.
+func oldest(parts []sizePart, limit int64) (cut map[int]sizeCut, left []sizePart) {
+	total := sumSizes(parts)
 	if limit == 0 || total <= limit {
 		return nil, parts
 	}
@@ -203,7 +206,7 @@ func oldest(parts []sizePart, limit int64) (before map[int]int64, left []sizePar
 	for i, p := range parts {
 		last[p.table] = i
 	}
-	before = map[int]int64{}
+	cut = map[int]sizeCut{}
 	want := limit/100*leftOf100 + limit%100*leftOf100/100
 	for i, p := range parts {
 		if total <= want || last[p.table] == i || p.newest == math.MaxInt64 {
@@ -211,20 +214,14 @@ func oldest(parts []sizePart, limit int64) (before map[int]int64, left []sizePar
 			continue
 		}
 		total -= p.bytes
-		before[p.table] = p.newest + 1
+		cut[p.table] = sizeCut{p.newest + 1, cut[p.table].bytes + p.bytes}
 	}
-	return before, left
+	return cut, left
 }
 
-// allTables stands for all tables.
-const allTables = -1
-
-// sumSizes returns the bytes of a table, or of all.
-func sumSizes(parts []sizePart, table int) (total int64) {
+func sumSizes(parts []sizePart) (total int64) {
 	for _, p := range parts {
-		if table == allTables || p.table == table {
-			total += p.bytes
-		}
+		total += p.bytes
 	}
 	return total
 }

@@ -1,7 +1,7 @@
 // Package stack enlarges the stacks of goroutines.
 package stack
 
-// bytes is more than half of the size that Grow gives a stack, so that the stack has to have that size.
+// bytes is the size of Grow's variable. A stack of 8 KiB cannot hold it, so the runtime makes one of 16 KiB.
 const bytes = 10 << 10
 
 // Grow enlarges the stack of the calling goroutine to at least 16 KiB at once. A goroutine calls it first if its calls

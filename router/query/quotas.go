@@ -79,7 +79,8 @@ func (d definer) alterQuotas(st *statement.AlterDatabase) (*metapb.Command, erro
 
 // payer returns the database for which a query of the caller counts if it reads no tables of users. That is the one
 // that the request names if the caller has a privilege in it. Otherwise it is the caller's default database, or the
-// first one with a privilege, because nobody else may use up the quotas of a database, or avoid those of one's own.
+// first one with a privilege. Without this rule, users could use up the quotas of databases on which they have no
+// privilege, and avoid those of their own databases.
 func (r *reader) payer(caller *access.Caller, named string) string {
 	if caller.Grants == nil {
 		return schema.Charged(named)

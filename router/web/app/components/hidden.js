@@ -1,4 +1,4 @@
-// Texts that are edited: what would not be seen in them, or would reorder what is seen, is marked in its place.
+// Marks invisible characters, and characters that reverse text, in the texts that users edit.
 
 import { html } from '../../vendor/core.js';
 import { splitHidden } from '../lib/format.js';
@@ -12,7 +12,7 @@ export function drawHidden(text) {
 }
 
 /**
- * Says which characters of a text would not be seen, and takes them away.
+ * Lists the invisible characters of a text, and offers to remove them.
  * @param {{text: string, onText: (text: string) => void}} props
  */
 export function HiddenNotice({ text, onText }) {
