@@ -134,16 +134,30 @@ func TestFirstRowsEndTheSearchOnAllNodes(t *testing.T) {
 		{"SELECT ts FROM logs ORDER BY ts DESC LIMIT 5 OFFSET 3", ` WHERE "ts" >= '`},
 		{"SELECT ts, n FROM logs WHERE n > 0 OR ok ORDER BY ts LIMIT 5", ` AND "ts" <= '`},
 	} {
-		c.nodes["c"].engine.holdQueries(nil)
+		for _, n := range c.nodes {
+			n.engine.holdQueries(nil)
+		}
 		want, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.whole})
 		if err != nil {
 			t.Fatal(err)
 		}
-		stopped := make(chan error, 1)
+		searches, stopped := make(chan struct{}), make(chan error, 1)
+		// The others wait for node c, because they may otherwise end its search before it begins.
+		for _, name := range []string{"a", "b"} {
+			c.nodes[name].engine.holdQueries(func(ctx context.Context, _ string) error {
+				select {
+				case <-searches:
+					return errContinue
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+		}
 		c.nodes["c"].engine.holdQueries(func(ctx context.Context, sql string) error {
 			if strings.Contains(sql, test.bound) {
 				return errContinue
 			}
+			close(searches)
 			<-ctx.Done()
 			stopped <- context.Cause(ctx)
 			return ctx.Err()
