@@ -11,6 +11,7 @@ import (
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/ingesttest"
 	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
 )
 
 // TestRefusedTablesAreNotCounted: tables that could not be created, because of a quota or for another reason, do not
@@ -37,5 +38,24 @@ func TestRefusedTablesAreNotCounted(t *testing.T) {
 	}
 	if err := send("c"); errs.CodeOf(err) != errs.RateLimited || errs.From(err).Quota != nil {
 		t.Errorf("the third table: %v", err)
+	}
+}
+
+// TestRefusalIsRemembered: a quota of tables refuses a new table, and the writer has forgotten it when the pipeline
+// runs again. The records of this table fail, and the others are stored.
+func TestRefusalIsRemembered(t *testing.T) {
+	s, store := ingesttest.New(t, func(*ingest.Config) {})
+	store.Create("public", "app",
+		schema.Column{Name: "svc_timestamp", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
+		schema.Column{Name: "a", Type: schema.Int64, Semantic: schema.Field})
+	store.Refuse("public.app_new", schema.TooManyTables("public", "app_new", 2, 2))
+	out := s.Store(t.Context(), &ingest.Request{
+		Protocol: ingest.Native, Caller: ingesttest.Caller(access.ReadWrite), Batches: []*ingest.Batch{{
+			Database: "public", Table: "app", Pipeline: ingest.IdentityPipeline, Each: true, SkipError: true,
+			Input: ingest.Body{Data: []byte("{\"a\":1}\n{\"a\":2,\"svc_table_suffix\":\"_new\"}\n"), Kind: native.NDJSON},
+		}},
+	})[0]
+	if out.Err != nil || len(out.Refused) != 1 || out.Refused[0].Kind != pipeline.SkipQuota {
+		t.Fatalf("%v, refused: %+v", out.Err, out.Refused)
 	}
 }

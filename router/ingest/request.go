@@ -12,6 +12,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/ingest/native"
 	"cordwood/router/pipeline"
@@ -120,6 +121,7 @@ type Batch struct {
 	// batches.
 	newColumns *pipeline.NewColumns
 
+	full      *errs.Quota // the quota of tables that refused a table of this batch
 	checked   bool
 	refreshed bool // whether the view was refreshed for this batch
 	timeIndex *pipeline.TimeIndex

@@ -70,7 +70,6 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
 	}
 	var until time.Time
-	full := false // the quota of tables is used up
 	for run := 1; ; run++ {
 		out := s.once(ctx, q, b, m)
 		switch {
@@ -80,8 +79,8 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 		case errors.Is(out.Err, write.ErrSchemaChanged) && run < maxPipelineRuns:
 			s.log.DebugContext(ctx, "pipeline runs again", "table", b.Table, "run", run+1, "error", out.Err)
 			continue
-		case b.Each && !full && tablesUsedUp(out.Err):
-			full = true
+		case b.Each && b.full == nil && tablesUsedUp(out.Err):
+			b.full = errs.From(out.Err).Quota
 			run-- // this happens only once: now the records for new tables fail, and the others are stored
 			continue
 		case errors.Is(out.Err, errNewerView):
@@ -196,7 +195,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 	j.opt = native.Options{SkipError: b.SkipError, IgnoreErrors: b.IgnoreErrors, OnRepair: func() { j.repaired++ }}
 	if b.Each {
 		q.OnSkip = j.note
-		q.MayCreate = func(table string) error { return s.cfg.Writer.Full(b.Database, table) }
+		q.MayCreate = func(table string) error { return s.mayCreate(b, table) }
 		q.ColumnQuota = columnQuota(s.cfg.Catalog, b.Database)
 	}
 	if b.OnReject == StoreRejects || b.OnReject == "" && s.cfg.StoreRejects {
@@ -212,6 +211,15 @@ func (j *job) open(ctx context.Context) (run, error) {
 		}
 	}
 	return b.Input.open(ctx, j)
+}
+
+// mayCreate returns an error if the quota of tables does not allow a table that does not exist here. A refusal counts
+// until the end of the request: the writer forgets it when the metadata changes, and the pipeline would run in vain.
+func (s *Service) mayCreate(b *Batch, table string) error {
+	if err := s.cfg.Writer.Full(b.Database, table); err != nil || b.full == nil {
+		return err
+	}
+	return schema.TooManyTables(b.Database, table, b.full.Limit, b.full.Value)
 }
 
 // both returns a function that calls first, unless it is nil, and then second.
