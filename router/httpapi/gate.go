@@ -40,11 +40,12 @@ type gate struct {
 }
 
 // dispatch returns a router for the routes. After the routes of a path it registers the answer to other methods.
-// Paths without a variable come first, so that with no method _dryrun is taken for the name of a pipeline.
+// Paths without a variable come first, so that with no method _dryrun is taken for the name of a pipeline. Paths of
+// routes with rest come last.
 func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mux.Router, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	var paths []string
-	methods := map[string][]string{}
+	methods, rest := map[string][]string{}, map[string]bool{}
 	for _, rt := range routes {
 		if rt.needs == access.Undeclared {
 			return nil, fmt.Errorf("httpapi: %s does not say who may use it", rt.path)
@@ -58,8 +59,15 @@ func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mu
 			}
 			methods[rt.path] = append(methods[rt.path], m)
 		}
+		rest[rt.path] = rt.rest
 	}
 	slices.SortStableFunc(paths, func(a, b string) int {
+		if rest[a] != rest[b] {
+			if rest[a] {
+				return 1
+			}
+			return -1
+		}
 		return cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{"))
 	})
 	for _, path := range paths {

@@ -14,6 +14,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/gorilla/mux"
 
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/explore/scope"
 	"cordwood/router/httpapi/about"
@@ -21,6 +23,7 @@ import (
 	"cordwood/router/httpapi/dryrun"
 	"cordwood/router/httpapi/explore"
 	"cordwood/router/httpapi/lokiapi"
+	"cordwood/router/iceberg"
 	"cordwood/router/loki"
 )
 
@@ -34,13 +37,31 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	catalog, err := iceberg.New(iceberg.Config{Source: struct{ iceberg.Source }{}, Names: &fakeNames{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.LogQuery, c.Tail = &fakeCluster{}, nothing, nothing, nothing
 		c.Saved, c.Access = &fakeSaved{}, &fakeStatements{}
-		c.Explore, c.Loki, c.Page = explorer, reader, nothing
+		c.Explore, c.Loki, c.Page, c.Iceberg = explorer, reader, nothing, catalog
 		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)
+}
+
+// fakeNames has no databases.
+type fakeNames struct{}
+
+func (*fakeNames) Databases(context.Context) ([]string, error) { return nil, nil }
+
+func (*fakeNames) Tables(_ context.Context, database string) ([]*schema.Table, error) {
+	return nil, errs.New(errs.DatabaseNotFound, "database %q does not exist", database)
+}
+
+func (f *fakeNames) TableRead(ctx context.Context, database, _, _ string) (*schema.Table, error) {
+	_, err := f.Tables(ctx, database)
+	return nil, err
 }
 
 // described returns the description that the server serves.

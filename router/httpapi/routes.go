@@ -13,6 +13,7 @@ import (
 	"cordwood/router/httpapi/params"
 	"cordwood/router/httpapi/pipelineapi"
 	"cordwood/router/httpapi/saved"
+	"cordwood/router/iceberg"
 	"cordwood/router/web"
 )
 
@@ -46,6 +47,8 @@ type route struct {
 	refuse refusal
 	// credentials returns the credentials in the protocol's own headers and parameters.
 	credentials credentials
+	// rest is set if the route is for the paths that no other route has.
+	rest bool
 }
 
 var (
@@ -157,6 +160,9 @@ func (h *handlers) routes(cfg *Config) []route {
 	}
 	if cfg.Explore != nil {
 		routes = append(routes, exploreRoutes(cfg.Explore)...)
+	}
+	if cfg.Iceberg != nil {
+		routes = append(routes, icebergRoutes(cfg.Iceberg)...)
 	}
 	routes = append(routes, h.receivers.routes()...)
 	if cfg.Tail != nil {
@@ -306,6 +312,22 @@ func exploreRoutes(h *explore.Handler) []route {
 		read("patterns", h.Patterns()),
 		read("compare", h.Compare()),
 	}
+}
+
+// icebergRoutes returns the routes of the Iceberg catalog.
+func icebergRoutes(c *iceberg.Catalog) []route {
+	var out []route
+	for _, r := range c.Routes() {
+		to := route{
+			methods: r.Methods, path: r.Path, needs: access.Select, action: "read the Iceberg catalog", handler: r.Handler,
+			refuse: iceberg.Refuse, rest: r.Rest,
+		}
+		if r.Open {
+			to.needs = access.Open
+		}
+		out = append(out, to)
+	}
+	return out
 }
 
 // publicRoutes returns the routes for the public listener: cordwood's routes under /v1/, and the routes of other

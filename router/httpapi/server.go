@@ -38,6 +38,7 @@ import (
 	"cordwood/router/httpapi/pipelineapi"
 	"cordwood/router/httpapi/saved"
 	"cordwood/router/httpapi/session"
+	"cordwood/router/iceberg"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpreceiver"
 	"cordwood/router/pipeline"
@@ -103,6 +104,8 @@ type Config struct {
 	Explore *explore.Handler
 	// Loki serves the paths of Loki's API for reading. Without it, these paths do not exist.
 	Loki *lokiapi.Handler
+	// Iceberg is the catalog for other engines. Without it, the paths under /iceberg do not exist.
+	Iceberg *iceberg.Catalog
 	// Tunnel serves connections over which backup and restore call the parts of the node. It checks the caller's
 	// rights before each call, and must not block for long. Without it, the path of the tunnel does not exist.
 	Tunnel func(conn net.Conn, caller *access.Caller)
@@ -337,7 +340,8 @@ func (s *Server) Ingestion() *ingest.Service { return s.ingestion }
 // Handler serves every path.
 func (s *Server) Handler() http.Handler { return s.whole }
 
-// PublicHandler serves only the paths under /v1/ and the page, for a listener that users can reach.
+// PublicHandler serves only the paths under /v1/, the paths of other systems' protocols and the page, for a listener
+// that users can reach.
 func (s *Server) PublicHandler() http.Handler { return s.public }
 
 // ReceiverHandler serves the paths of one protocol, as the other system has them, for a separate listener. d has the

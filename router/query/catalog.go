@@ -29,6 +29,25 @@ func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table,
 	return names.tables(database, false), nil
 }
 
+// Databases returns the names of the databases that the caller in ctx sees, in order, without those of the server.
+func (s *Service) Databases(ctx context.Context) ([]string, error) {
+	if err := access.From(ctx).Require(access.Need{Privilege: access.Select, Action: "list databases"}); err != nil {
+		return nil, err
+	}
+	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(s.names.of(ctx).databaseNames(), schema.ReservedDatabase), nil
+}
+
+// TableRead returns a table like Table, for a caller who gets its rows by other means than a statement. request is the
+// text of the record if reads of the database are recorded.
+func (s *Service) TableRead(ctx context.Context, database, name, request string) (*schema.Table, error) {
+	t, err := s.Table(ctx, database, name)
+	s.reader.recordRead(ctx, request, &Request{}, []*shardpb.TableName{{Database: database, Name: name}}, err)
+	return t, err
+}
+
 // CheckCondition returns an error if a client's condition is not a condition on the columns of a single table.
 func (s *Service) CheckCondition(ctx context.Context, database, where string) error {
 	if err := statement.CheckCondition(where); err != nil {

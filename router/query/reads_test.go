@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"cordwood/proto/errs"
@@ -49,6 +50,61 @@ func TestReadsAreRecordedWhereTheDatabaseSaysSo(t *testing.T) {
 	if lines = changeLines(t, &log); len(lines) > 0 {
 		t.Errorf("a read in a database without the option: %v", lines)
 	}
+}
+
+// TestTablesForOtherReaders checks which databases and tables a caller finds who reads them by other means than
+// statements, and that this is recorded where the database says so.
+func TestTablesForOtherReaders(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorld(t, func(c *Config) {
+		c.Changes = audit.New(slog.New(slog.NewJSONHandler(&log, nil)), nil)
+	})
+	w.meta.databases[1].Options["audit.reads"] = "true"
+	as := func(privileges rights.Set, database, table string) context.Context {
+		grant := rights.Grant{
+			Target: rights.Target{Kind: rights.Tables, Database: database, Name: table}, Privileges: privileges,
+		}
+		return access.With(t.Context(), &access.Caller{
+			Sender: access.Sender{User: "ann", Grants: rights.NewIndex([]rights.Grant{grant}, nil)},
+		})
+	}
+	all := access.With(t.Context(), &access.Caller{Sender: access.Everybody()})
+	for _, c := range []struct {
+		name      string
+		ctx       context.Context
+		databases []string
+		code      errs.Code // of Databases
+		read      errs.Code // of TableRead of shop.orders
+		outcome   any       // in the record; nil if there is none
+	}{
+		{"everybody", all, []string{"public", "shop"}, 0, 0, "ok"},
+		{"reader of the table", as(rights.Select, "shop", "orders"), []string{"public", "shop"}, 0, 0, "ok"},
+		{"reader of another table", as(rights.Select, "public", "logs"), []string{"public"}, 0, errs.DatabaseNotFound, nil},
+		{"writer", as(rights.Insert, "shop", "orders"), nil, errs.PermissionDenied, errs.PermissionDenied, "refused"},
+	} {
+		log.Reset()
+		got, err := w.Databases(c.ctx)
+		if !slices.Equal(got, c.databases) || codeOf(err) != c.code {
+			t.Errorf("%s: databases %v, %v", c.name, got, err)
+		}
+		table, err := w.TableRead(c.ctx, "shop", "orders", "GET /orders")
+		if codeOf(err) != c.read || err == nil && table.Name != "orders" {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		lines := changeLines(t, &log)
+		if c.outcome == nil && len(lines) > 0 || c.outcome != nil && (len(lines) != 1 || lines[0]["outcome"] != c.outcome ||
+			lines[0]["statement"] != "GET /orders" || lines[0]["object"] != "orders") {
+			t.Errorf("%s: recorded %v", c.name, lines)
+		}
+	}
+}
+
+// codeOf returns the code of an error; 0 if there is none.
+func codeOf(err error) errs.Code {
+	if err == nil {
+		return errs.Success
+	}
+	return errs.From(err).Code
 }
 
 // TestOwnerCannotEndRecordsOfReads checks that audit.reads of a database can be set by whoever may alter it, and ended
