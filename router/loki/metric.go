@@ -55,6 +55,8 @@ type evaluator struct {
 	read, joined tally
 	// parts counts the numbers that the series are computed from, and lines the entries that are parsed in memory.
 	parts, lines int
+	// named are the labels that the query names around the metric that is being evaluated.
+	named []string
 	// alone is true if the metric is a range aggregation, so that its series are those of the answer.
 	alone bool
 }
@@ -99,18 +101,22 @@ func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
 	case *logql.Sort:
 		return e.eval(m.Of)
 	case *logql.LabelReplace:
-		v, err := e.eval(m.Of)
+		v, err := e.within(slices.Concat(e.named, []string{m.Src}), m.Of)
 		if err != nil {
 			return v, err
 		}
 		out, err := series.Replace(m, v.Series)
 		return series.Value{Series: out}, err
 	case *logql.Binary:
-		l, err := e.eval(m.L)
+		names := e.named
+		if m.Matching != nil && m.Matching.On {
+			names = slices.Concat(names, m.Matching.Names)
+		}
+		l, err := e.within(names, m.L)
 		if err != nil {
 			return l, err
 		}
-		r, err := e.eval(m.R)
+		r, err := e.within(names, m.R)
 		if err != nil {
 			return r, err
 		}
@@ -140,17 +146,46 @@ func (e *evaluator) vector(v *logql.Vector) (series.Value, error) {
 		}
 		return e.rangeOf(of, g)
 	}
-	in, err := e.eval(v.Of)
+	in, err := e.within(namesWithin(v, e.named), v.Of)
 	if err != nil {
 		return in, err
 	}
 	return series.Value{Series: series.Aggregate(v, in.Series, e.steps.N)}, nil
 }
 
+// namesWithin returns the labels that the operand of an aggregation needs, of which the query names some outside.
+func namesWithin(v *logql.Vector, outside []string) []string {
+	g := v.Grouping
+	switch {
+	case v.Op == "topk" || v.Op == "bottomk" || v.Op == "approx_topk": // they keep the labels of their operand
+	case g == nil:
+		return nil
+	case !g.Without:
+		return g.Names
+	}
+	if g == nil {
+		return outside
+	}
+	return slices.Concat(outside, g.Names)
+}
+
+// within evaluates the operand of an operator that needs labels of the given names.
+func (e *evaluator) within(names []string, m logql.Metric) (series.Value, error) {
+	outer := e.named
+	e.named = names
+	defer func() { e.named = outer }()
+	return e.eval(m)
+}
+
 // rangeOf computes an aggregation over a range.
 func (e *evaluator) rangeOf(r *logql.Range, g *logql.Grouping) (series.Value, error) {
 	if err := r.Log.RequireMatcher(); err != nil {
 		return series.Value{}, err
+	}
+	if len(e.named) > 0 {
+		with := *r
+		with.Named = e.named
+		r = &with
 	}
 	tables, err := e.r.tables(e.ctx, r.Log.Matchers)
 	if err != nil {

@@ -201,6 +201,46 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
+// TestOuterLabels checks that labels which only the outer aggregation, comparison or label_replace names count as
+// labels of the range, as in Loki: here, the structured metadata host.
+func TestOuterLabels(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.sql("CREATE TABLE visits (ts TIMESTAMP(9) TIME INDEX, host STRING, took DOUBLE, message STRING) " +
+		"WITH (append_mode='true')")
+	s.sql("INSERT INTO visits VALUES ('2026-01-05 10:00:00', 'a', 1, 'took=1'), ('2026-01-05 10:00:01', 'a', 3, " +
+		"'took=3'), ('2026-01-05 10:00:02', 'b', 10, 'took=10')")
+	end := time.Date(2026, 1, 5, 10, 1, 0, 0, time.UTC)
+	const all, count = `avg_over_time({table="visits"} | unwrap took [1h])`, `count_over_time({table="visits"}[1h])`
+	for _, tt := range []struct{ query, want string }{
+		{`avg by (host) (` + all + `)`, `map[host:a] 2;map[host:b] 10`},
+		{`max by (host) (` + all + `)`, `map[host:a] 2;map[host:b] 10`},
+		{`avg by (host) (` + count + `)`, `map[host:a] 2;map[host:b] 1`},
+		{`count by (host) (` + count + `)`, `map[host:a] 1;map[host:b] 1`},
+		{`avg by (host) (avg_over_time({table="visits"} | logfmt x="took" | unwrap x [1h]))`, `map[host:a] 2;map[host:b] 10`},
+		{`avg by (host) (avg_over_time({table="visits"} | logfmt | unwrap took [1h]))`, `map[host:a] 2;map[host:b] 10`},
+		{`sum by (host) (max by (host, table) (` + count + `))`, `map[host:a] 2;map[host:b] 1`},
+		{`max by (host) (topk(5, ` + count + `))`, `map[host:a] 2;map[host:b] 1`},
+		{`max without (host, table, service_name) (` + count + `)`, `map[] 2`},
+		{`max by (h) (label_replace(` + count + `, "h", "$1", "host", "(.*)"))`, `map[h:a] 2;map[h:b] 1`},
+		{
+			`sum by (host) (` + count + `) / on (host) count_over_time({table="visits"}[1h])`,
+			`map[host:a] 1;map[host:b] 1`,
+		},
+		{`avg(` + all + `)`, `map[] 4.666666666666667`},
+	} {
+		_, got := s.query("query", "query", tt.query, "time", nanos(end.UnixNano()))
+		var list []string
+		for _, x := range got.Data.Result {
+			list = append(list, fmt.Sprint(x.Metric, " ", x.Value[1]))
+		}
+		slices.Sort(list)
+		if text := strings.Join(list, ";"); text != tt.want {
+			t.Errorf("%s: %q %s, want %q", tt.query, text, got.Message, tt.want)
+		}
+	}
+}
+
 // TestLiveTail opens a tail as Explore does through Grafana's proxy, which drops the origin and adds headers, and
 // checks what Explore reads of each message: streams with times in nanoseconds as text, lines, and all labels.
 func TestLiveTail(t *testing.T) {

@@ -194,6 +194,9 @@ type Range struct {
 	Range    time.Duration
 	Offset   time.Duration
 	Grouping *Grouping
+	// Named are labels that the query names around the range, such as those of avg by (host). The parser does not set
+	// them.
+	Named []string
 }
 
 // Vector is an aggregation over series at each step, such as sum.

@@ -58,12 +58,15 @@ func (t *Table) allNames(r *logql.Range, q *Query) (names []string, known bool) 
 	return slices.Sorted(maps.Keys(used)), true
 }
 
-// Mentioned returns the labels that the pipeline of a range mentions. Structured metadata counts as labels of a series
-// only if the query mentions it.
+// Mentioned returns the labels that the query mentions in the pipeline of a range, and around the range. Structured
+// metadata counts as labels of a series only if the query mentions it.
 func Mentioned(r *logql.Range) map[string]bool {
 	used := map[string]bool{}
 	for _, s := range r.Log.Stages {
 		usedBy(s, used)
+	}
+	for _, n := range r.Named {
+		used[n] = true
 	}
 	delete(used, ErrorLabel)
 	delete(used, "__error_details__")
