@@ -23,6 +23,8 @@ import (
 const (
 	// probeTimeout is the time limit of a check of object storage, and probeEvery the pause before the next one.
 	probeTimeout, probeEvery = time.Minute, time.Minute
+	// checkWait is how long a write waits for the check.
+	checkWait = time.Minute
 	// minCache is the smallest default size of the cache, unless that is more than half of the disk.
 	minCache = 10 << 30
 )
@@ -114,13 +116,17 @@ func (n *node) tier() *tier.Tier {
 	}
 	cluster, _ := n.data.Cluster()
 	return &tier.Tier{
-		Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster,
+		Bucket: checkedBucket{n.objects.guard.WithWrites(moverWrites), n.objects.checked}, Cluster: cluster,
 		Tables:   func(t *schema.Table) bool { return t.Options[schema.OptionCold] != "false" },
 		CutBytes: int64(n.cfg.Objects.UploadBytes), UploadAfter: n.cfg.Objects.UploadAfter,
 		LocalFor: n.cfg.Objects.LocalFor, Every: min(time.Minute, n.cfg.Objects.UploadAfter),
 		StateEvery: n.cfg.Objects.StateEvery(),
 	}
 }
+
+// moverWrites says how the requests that move rows are repeated: for about a minute, so that a shard does its other
+// work meanwhile, and tells that they fail.
+var moverWrites = bucket.Policy{Tries: 7, Pause: time.Second, MaxPause: 30 * time.Second}
 
 // readerOrNil returns what reads rows in object storage, or nil.
 func (o *objectStorage) readerOrNil() *object.Reader {
@@ -142,6 +148,10 @@ func (b checkedBucket) wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-time.After(checkWait):
+		return &bucket.Error{
+			Kind: bucket.Unavailable, Op: "use", At: b.Location(), Err: errors.New("it has not passed its check yet"),
+		}
 	}
 }
 
@@ -220,8 +230,8 @@ func (o *objectStorage) warnings() []string {
 	}
 	if lost := o.lost.Load(); lost != nil && len(*lost) > 0 {
 		return []string{fmt.Sprintf("%s in object storage %s %s missing or damaged: restore from versions or a copy of the "+
-			"bucket; queries of their rows fail (%s)", words.Count(len(*lost), "object"), o.once.Location(),
-			words.Pick(len(*lost), "is", "are"), (*lost)[0])}
+			"bucket; queries fail whose rows are not in local segments, too (%s)", words.Count(len(*lost), "object"),
+			o.once.Location(), words.Pick(len(*lost), "is", "are"), (*lost)[0])}
 	}
 	return nil
 }
@@ -247,13 +257,13 @@ func (o *objectStorage) export(reg *prometheus.Registry) {
 			}
 			return 0
 		})
-	gauge("cordwood_cold_storage_forbidden", "1 if object storage refused the credentials of the last request.",
-		func() float64 {
-			if o.guard.State().Forbidden != nil {
-				return 1
-			}
-			return 0
-		})
+	gauge("cordwood_cold_storage_forbidden", "1 if object storage refused the last request that "+
+		"reads, or the last one that writes.", func() float64 {
+		if o.guard.State().Forbidden != nil {
+			return 1
+		}
+		return 0
+	})
 	gauge("cordwood_cold_objects_lost", "Objects of the shards that the node leads that the last scrub did not find in "+
 		"object storage, or found damaged.", func() float64 {
 		if lost := o.lost.Load(); lost != nil {

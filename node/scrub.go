@@ -70,7 +70,8 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 			case object.Lost(err):
 				if lost = append(lost, err.Error()); len(lost) <= maxObjectsShown {
 					n.log.Error("an object in object storage is missing or damaged: restore it from a version or a copy of the "+
-						"bucket; queries that need its rows fail", "shard", s.ID(), "object", o.Key, "error", err)
+						"bucket; queries fail that need its rows and do not find them in local segments", "shard", s.ID(), "object",
+						o.Key, "error", err)
 				}
 			default:
 				if ctx.Err() == nil {

@@ -209,5 +209,8 @@ func (s *Shard) Warnings() (out []string) {
 			fmt.Sprintf("shard %d: the disk is full, and the log waits for space: remove other files from the disk, "+
 				"or make it larger", s.cfg.ID))
 	}
+	if s.mover != nil {
+		out = append(out, s.mover.Warnings()...)
+	}
 	return out
 }

@@ -133,7 +133,7 @@ func TestDropTwins(t *testing.T) {
 	if err := s.offload(map[uint64]int64{1: 5}); !errors.As(err, &refused) || !refused.Mismatch {
 		t.Fatal(err)
 	}
-	if n, _, err := s.store.Ledger.DropTwins(cfg.Now()); n > 0 || err != nil {
+	if n, _, err := s.store.Ledger.DropTwins(cfg.Now(), nil); n > 0 || err != nil {
 		t.Errorf("%d segments were dropped, %v", n, err)
 	}
 	check("mismatch", 6)
@@ -227,7 +227,7 @@ func TestDropTwinsFaults(t *testing.T) {
 			s.mustPut(batch(head(1, 9, 3), "c"))
 			s.flush()
 			armed.Store(true)
-			_, _, err := s.store.Ledger.DropTwins(time.Now())
+			_, _, err := s.store.Ledger.DropTwins(time.Now(), nil)
 			armed.Store(false)
 			if err != nil && !errors.Is(err, boom) {
 				t.Fatal(err)
@@ -249,7 +249,7 @@ func TestDropTwinsFaults(t *testing.T) {
 				s.stopCompactor()
 				check("after a power loss")
 			}
-			if _, _, err := s.store.Ledger.DropTwins(time.Now()); err != nil {
+			if _, _, err := s.store.Ledger.DropTwins(time.Now(), nil); err != nil {
 				t.Fatal(err)
 			}
 			check("at the end")

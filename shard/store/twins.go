@@ -6,8 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 )
 
 // This file drops twins: local segments whose rows are in objects as well.
@@ -21,15 +23,38 @@ type twins struct {
 // tableSet identifies a table's rows in a set.
 type tableSet struct{ table, set uint64 }
 
-// DropTwins removes local segments whose rows are all in objects, if the newest of them is from before a time. It
-// returns the number of segments and bytes. The twins of a table in a set go together, because readers take either
-// these or the objects. A segment that several tables share stays until the rows of all of them may go.
-func (lg *Ledger) DropTwins(before time.Time) (segments int, bytes int64, err error) {
+// TwinObjects returns the objects whose rows DropTwins would remove from the local disk, in the order of their sets.
+func (lg *Ledger) TwinObjects(before time.Time) (list []cold.Object) {
+	lg.mu.Lock()
+	defer lg.mu.Unlock()
+	_, _, going := lg.droppable(before, nil)
+	if len(going) == 0 {
+		return nil
+	}
+	sets := lg.manifest.State().Sets
+	for i := range sets {
+		for k := range sets[i].Objects {
+			o := &sets[i].Objects[k]
+			if slices.ContainsFunc(o.Spans(), func(s segment.TableSpan) bool {
+				return going[tableSet{s.TableID, sets[i].Number}]
+			}) {
+				list = append(list, *o)
+			}
+		}
+	}
+	return list
+}
+
+// DropTwins removes local segments whose rows are all in objects, if the newest of them is from before a time, and
+// stored reports that all of these objects are in the bucket; nil means that they are. It returns the number of
+// segments and bytes. The twins of a table in a set go together, because readers take either these or the objects. A
+// segment that several tables share stays until the rows of all of them may go.
+func (lg *Ledger) DropTwins(before time.Time, stored func(key string) bool) (segments int, bytes int64, err error) {
 	if err := lg.commitPending(); err != nil { // an uncommitted edit may already have dropped them
 		return 0, 0, fmt.Errorf("shard %d: drop segments whose rows are in object storage: %w", lg.cfg.ID, err)
 	}
 	lg.mu.Lock()
-	ids, bytes := lg.droppable(before)
+	ids, bytes, _ := lg.droppable(before, stored)
 	generation := lg.generation
 	lg.mu.Unlock()
 	if len(ids) == 0 {
@@ -41,18 +66,21 @@ func (lg *Ledger) DropTwins(before time.Time) (segments int, bytes int64, err er
 	return len(ids), bytes, nil
 }
 
-// droppable returns the segments that DropTwins may remove, in ascending order of ids, and their bytes. If before is
-// zero, these are segments of any age. lg.mu must be held.
-func (lg *Ledger) droppable(before time.Time) (ids []uint64, bytes int64) {
+// droppable returns the segments that DropTwins may remove, in ascending order of ids, their bytes, and what they are
+// twins of. If before is zero, these are segments of any age. lg.mu must be held.
+func (lg *Ledger) droppable(before time.Time, stored func(key string) bool) (ids []uint64, bytes int64,
+	going map[tableSet]bool,
+) {
 	tb := lg.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	// Only sets on disk count. What the log has after them would be replayed, but the manifest must be right by itself.
 	state := lg.manifest.State()
 	if len(state.Sets) == 0 || len(lg.pending) > 0 || tb.coldMismatch {
-		return nil, 0
+		return nil, 0, nil
 	}
-	groups, of := tb.twinsOf(state, before)
+	groups, of := tb.twinsOf(state, before, stored)
+	going = map[tableSet]bool{}
 	var blocked []tableSet
 	block := func(g tableSet) {
 		if t := groups[g]; !t.keep {
@@ -84,21 +112,30 @@ func (lg *Ledger) droppable(before time.Time) (ids []uint64, bytes int64) {
 	for l, list := range of {
 		if !groups[list[0]].keep {
 			ids, bytes = append(ids, l.ID), bytes+l.Bytes
+			for _, g := range list {
+				going[g] = true
+			}
 		}
 	}
 	slices.Sort(ids)
-	return ids, bytes
+	return ids, bytes, going
 }
 
 // twinsOf returns the twins of all tables and sets, and to which of them each segment belongs. Those that must stay by
 // themselves are marked. mu must be held.
-func (tb *Tables) twinsOf(state *manifest.State, before time.Time) (map[tableSet]*twins, map[*LiveSegment][]tableSet) {
+func (tb *Tables) twinsOf(state *manifest.State, before time.Time, stored func(key string) bool) (
+	map[tableSet]*twins, map[*LiveSegment][]tableSet,
+) {
 	groups, of := map[tableSet]*twins{}, map[*LiveSegment][]tableSet{}
-	inObjects := map[tableSet]int64{}
+	inObjects, missing := map[tableSet]int64{}, map[tableSet]bool{}
 	for i := range state.Sets {
 		for k := range state.Sets[i].Objects {
-			for _, span := range state.Sets[i].Objects[k].Spans() {
-				inObjects[tableSet{span.TableID, state.Sets[i].Number}] += span.Rows
+			o := &state.Sets[i].Objects[k]
+			there := stored == nil || stored(o.Key)
+			for _, span := range o.Spans() {
+				g := tableSet{span.TableID, state.Sets[i].Number}
+				inObjects[g] += span.Rows
+				missing[g] = missing[g] || !there
 			}
 		}
 	}
@@ -120,6 +157,7 @@ func (tb *Tables) twinsOf(state *manifest.State, before time.Time) (map[tableSet
 			continue
 		}
 		groups[g] = t
+		t.keep = missing[g]
 		index, expired := d.TimeIndex().Type, tb.State.Expired[g.table]
 		eras, partly := tb.erasOf(g.table), false
 		for _, l := range t.segments {

@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -18,15 +19,16 @@ const (
 // circuit stops requests to a service that does not answer. Once a second it lets one of them through, and the first
 // answer closes it. An answer that refuses a request is an answer.
 type circuit struct {
-	mu      sync.Mutex // guards all fields below
-	recent  [recentRequests]bool
-	next    int // the position in recent of the next request
-	row     int // failures in a row
-	since   time.Time
-	last    error // the last failure; nil if the service has answered since
-	open    bool
-	probed  time.Time
-	refused error // the last answer, if it was one of kind Forbidden
+	mu     sync.Mutex // guards all fields below
+	recent [recentRequests]bool
+	next   int // the position in recent of the next request
+	row    int // failures in a row
+	since  time.Time
+	last   error // the last failure; nil if the service has answered since
+	open   bool
+	probed time.Time
+	// refused has, for each class of requests, the last answer if it was one of kind Forbidden.
+	refused [classes]error
 }
 
 // errOpen is the cause of errors of requests that are not sent.
@@ -61,8 +63,8 @@ func (c *circuit) untilProbe() time.Duration {
 	return max(probeEvery-time.Since(c.probed), time.Millisecond)
 }
 
-// note notes the outcome of a request that began at some time.
-func (c *circuit) note(err error, began time.Time) {
+// note notes the outcome of a request of a class that began at some time.
+func (c *circuit) note(of class, err error, began time.Time) {
 	kind, known := KindOf(err)
 	switch {
 	case err != nil && !known: // the caller gave up
@@ -78,9 +80,9 @@ func (c *circuit) note(err error, began time.Time) {
 		c.failed(err, began)
 		return
 	}
-	c.row, c.last, c.refused = 0, nil, nil
+	c.row, c.last, c.refused[of] = 0, nil, nil
 	if kind == Forbidden {
-		c.refused = err
+		c.refused[of] = err
 	}
 	if c.open {
 		c.open, c.recent = false, [recentRequests]bool{}
@@ -112,7 +114,8 @@ type State struct {
 	Since time.Time
 	// Last is the last failure, if the service has not answered since.
 	Last error
-	// Forbidden is the answer to the last request, if the service refused the credentials or lacked a permission.
+	// Forbidden is the answer to the last request that reads or to the last one that writes, if the service refused the
+	// credentials or a permission was missing.
 	Forbidden error
 	// Concurrency is the number of requests that may run at once.
 	Concurrency int
@@ -121,7 +124,7 @@ type State struct {
 func (c *circuit) state() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := State{Open: c.open, Last: c.last, Forbidden: c.refused}
+	s := State{Open: c.open, Last: c.last, Forbidden: cmp.Or(c.refused[writer], c.refused[reader])}
 	if c.last != nil {
 		s.Since = c.since
 	}

@@ -51,8 +51,8 @@ type Guard struct {
 	b       Bucket
 	cfg     GuardConfig
 	limit   *limiter
-	circuit circuit
-	latency latency
+	circuit *circuit
+	latency *latency
 }
 
 // NewGuard returns a bucket over b.
@@ -66,7 +66,15 @@ func NewGuard(b Bucket, cfg GuardConfig) *Guard {
 	if cfg.Concurrency == 0 {
 		cfg.Concurrency = 64
 	}
-	return &Guard{b: b, cfg: cfg, limit: newLimiter(cfg.Concurrency)}
+	return &Guard{b: b, cfg: cfg, limit: newLimiter(cfg.Concurrency), circuit: &circuit{}, latency: &latency{}}
+}
+
+// WithWrites returns a Guard that repeats requests that change something as p says. It shares all else with g: the
+// limits, and what is known about the service.
+func (g *Guard) WithWrites(p Policy) *Guard {
+	other := *g
+	other.cfg.Write = p
+	return &other
 }
 
 // State returns how the service answers at the moment.
@@ -160,7 +168,7 @@ func (g *Guard) once(ctx context.Context, c class, f func(ctx context.Context) e
 	began := time.Now()
 	err = f(ctx)
 	g.limit.release(epoch, err)
-	g.circuit.note(g.timedOut(ctx, err, began), began)
+	g.circuit.note(c, g.timedOut(ctx, err, began), began)
 	return err
 }
 

@@ -166,9 +166,12 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 		return e
 	}
 	kind, known := bucket.KindOf(err)
-	cause := err
+	cause, at := err, q.r.cfg.Location
 	if b := (*bucket.Error)(nil); errors.As(err, &b) {
 		cause = b.Err
+		if b.At != "" && (kind == bucket.NotFound || kind == bucket.Damaged) {
+			at = b.At // which object it is
+		}
 	}
 	what := "cannot be read"
 	switch {
@@ -182,7 +185,7 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 	case kind == bucket.Damaged:
 		what = "returns damaged bytes; restore the object from a copy of the bucket"
 	}
-	e := errs.New(errs.ObjectStorageUnavailable, "object storage %s (%s: %s): %s", what, q.r.cfg.Location, cause, days(of))
+	e := errs.New(errs.ObjectStorageUnavailable, "object storage %s (%s: %s): %s", what, at, cause, days(of))
 	e.Err = err
 	if known && (kind == bucket.Unavailable || kind == bucket.Throttled) || errors.Is(err, cache.ErrLost) {
 		return e.WithRetryAfter(retryAfter)

@@ -133,6 +133,12 @@ func (p Place) prune(ctx context.Context, shard uint32) error {
 	return nil
 }
 
+// Has reports whether there is any state of a shard.
+func (p Place) Has(ctx context.Context, shard uint32) (bool, error) {
+	list, err := p.list(ctx, p.prefix(shard))
+	return len(list) > 0, err
+}
+
 func (p Place) list(ctx context.Context, prefix string) (list []Stored, err error) {
 	err = p.Bucket.List(ctx, prefix, func(i bucket.Info) error {
 		s, ok := p.parse(i)

@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"cordwood/proto/words"
+	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/states"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
@@ -60,6 +62,8 @@ const (
 	// minPause and maxPause are the delays before what failed is tried again.
 	minPause = time.Minute
 	maxPause = time.Hour
+	// bucketPause is the longest delay if the bucket fails, because rows wait that it may take at any time.
+	bucketPause = 5 * time.Minute
 	// mismatchPause is the delay after the rows of the objects were found to differ from those of the log.
 	mismatchPause = 24 * time.Hour
 	// maxDescribed is about how many bytes an offload may have. A cut has at least one table.
@@ -81,6 +85,11 @@ type Mover struct {
 	deletes deletes
 	lags    lags
 	stored  storedState
+	found   foundObjects
+	// placed is whether the bucket was found to have what was stored for this shard.
+	placed bool
+	// fault is why the last step failed; nil if it did not.
+	fault atomic.Pointer[string]
 
 	end   context.CancelFunc // ends the loop
 	loops sync.WaitGroup
@@ -142,7 +151,7 @@ func (m *Mover) loop(ctx context.Context) {
 			pause, until = 0, 0
 			continue
 		}
-		pause = min(max(2*pause, minPause), maxPause)
+		pause = min(max(2*pause, minPause), longestPause(err))
 		if isMismatch(err) {
 			pause = mismatchPause
 		}
@@ -150,6 +159,24 @@ func (m *Mover) loop(ctx context.Context) {
 		m.cfg.Logger.Warn("could not move old rows to object storage; they stay on the local disk", "error", err,
 			"retry_in", pause)
 	}
+}
+
+// longestPause returns the longest delay before a step is tried again that failed.
+func longestPause(err error) time.Duration {
+	if _, known := bucket.KindOf(err); known {
+		return bucketPause
+	}
+	return maxPause
+}
+
+// Warnings returns a text about a step that failed, and will be tried again. It may be called concurrently.
+func (m *Mover) Warnings() []string {
+	text := m.fault.Load()
+	if text == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("shard %d: old rows are not moved to object storage, and stay on the local disk: %s",
+		m.cfg.ShardID, *text)}
 }
 
 // observe notes since when tables have hot rows. Every replica does, so that a new leader knows.
@@ -176,11 +203,23 @@ func (m *Mover) observe() []store.HotTable {
 func (m *Mover) Step(ctx context.Context) error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
+	err := m.step(ctx)
+	switch {
+	case err == nil:
+		m.fault.Store(nil)
+	case ctx.Err() == nil:
+		text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+		m.fault.Store(&text)
+	}
+	return err
+}
+
+func (m *Mover) step(ctx context.Context) error {
 	hot := m.observe()
 	if err := m.writeSets(ctx); err != nil {
 		return err
 	}
-	if err := m.dropTwins(); err != nil {
+	if err := m.dropTwins(ctx); err != nil {
 		return err
 	}
 	term, changed := m.cfg.Leads()
@@ -200,7 +239,11 @@ func (m *Mover) Step(ctx context.Context) error {
 	if err := m.cfg.Barrier(ctx); err != nil {
 		return err
 	}
+	if err := m.checkPlace(ctx); err != nil {
+		return err
+	}
 	m.storeState(ctx, term)
+	m.clean(ctx) // before anything is stored: a bucket that is full needs the room
 	open, err := m.openCut(ctx, hot)
 	switch {
 	case err != nil:
@@ -208,11 +251,8 @@ func (m *Mover) Step(ctx context.Context) error {
 	case open == nil:
 		m.drop() // an offload whose outcome was unknown was applied, and nothing is to be done since
 	default:
-		if err := m.offload(ctx, term, open); err != nil {
-			return err
-		}
+		return m.offload(ctx, term, open)
 	}
-	m.clean(ctx)
 	return nil
 }
 
@@ -233,13 +273,16 @@ func (m *Mover) writeSets(ctx context.Context) error {
 	return m.cfg.Flush(ctx)
 }
 
-// dropTwins removes local segments whose rows are in objects, and old. Every replica does.
-func (m *Mover) dropTwins() error {
+// dropTwins removes local segments whose rows are in objects, and old. Every replica does. It looks for the objects
+// first, because they may be the only other copy of the rows.
+func (m *Mover) dropTwins(ctx context.Context) error {
 	if m.cfg.Tier.LocalFor == 0 {
 		return nil
 	}
 	m.at("drop")
-	segments, bytes, err := m.cfg.Store.Ledger.DropTwins(m.cfg.Now().Add(-m.cfg.Tier.LocalFor))
+	before := m.cfg.Now().Add(-m.cfg.Tier.LocalFor)
+	m.look(ctx, m.cfg.Store.Ledger.TwinObjects(before))
+	segments, bytes, err := m.cfg.Store.Ledger.DropTwins(before, m.found.has)
 	if errors.Is(err, store.ErrReplaced) {
 		return nil // a compaction replaced some of them
 	}

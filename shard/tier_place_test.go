@@ -1,0 +1,181 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/shard/cold/bucket"
+	"cordwood/shard/store"
+)
+
+// day has the seconds of a day. Rows of two days are in two objects.
+const day = 86400
+
+// TestMissingObjectKeepsTwins: local segments stay while an object with their rows is missing or damaged in the bucket,
+// and go once it is there again.
+func TestMissingObjectKeepsTwins(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := tiered(testConfig(t), bucket.NewGuard(bucket.NewDir(dir), bucket.GuardConfig{}))
+	var mono hand
+	cfg.Monotonic = mono.get
+	cfg.Tier.LocalFor, cfg.Tier.CutBytes = time.Hour, 1
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	s.mustPut(batch(head(1, 9, 1), "one"))
+	s.mustPut(batch(head(2, day+100, day+2), "another day"))
+	s.move()
+	s.mustPut(batch(head(1, 9, 2), "two")) // so that the set is on disk
+	s.flush()
+	_, sets := s.coldState()
+	key := sets[0].Objects[0].Key
+	path := filepath.Join(dir, key)
+	object, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cold := func(what string, want bool) {
+		t.Helper()
+		mono.add(time.Hour)
+		s.step()
+		v := s.ReadView(1)
+		defer v.Close()
+		got := slices.ContainsFunc(v.Cold(1), func(x store.ColdObject) bool { return x.Object.Key == key })
+		if got != want {
+			t.Errorf("%s: rows are read from the object: %t, want %t", what, got, want)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	cold("without the object", false)
+	if err := os.WriteFile(path, object[1:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cold("with a part of the object", false)
+	if err := os.WriteFile(path, object, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cold("with the object", true)
+}
+
+// TestOtherLocation: a shard whose objects are in one place does nothing in another one, which lacks them, and says so.
+func TestOtherLocation(t *testing.T) {
+	t.Parallel()
+	first, second := tierBucket(t), tierBucket(t)
+	cfg := tiered(testConfig(t), first)
+	cfg.Tier.LocalFor, cfg.Tier.Grace, cfg.Tier.CutBytes = time.Hour, time.Nanosecond, 1
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	s.mustPut(batch(head(1, 9, 1), "one"))
+	s.mustPut(batch(head(2, day+100, day+2), "two"))
+	s.move()
+	if err := s.DropTable(wait(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	s.mustPut(batch(head(1, 9, 3), "three"))
+	s.flush()
+	before := keysIn(t, first)
+
+	s.cfg.Tier.Bucket = second
+	s = s.reopen()
+	s.stopCompactor()
+	for range 2 {
+		err := s.mover.Step(wait(t))
+		if kind, _ := bucket.KindOf(err); kind != bucket.NotFound || !strings.Contains(err.Error(), "--object-storage-url") {
+			t.Fatal(err)
+		}
+	}
+	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "--object-storage-url") {
+		t.Errorf("warnings: %q", w)
+	}
+	if keys := allKeysIn(t, second); len(keys) > 0 {
+		t.Errorf("stored in the other place: %q", keys)
+	}
+	if rows, cold := s.allRows(first, 1); !slices.Equal(rows, []string{"one", "three"}) || cold > 0 {
+		t.Errorf("rows %q, %d of them from objects", rows, cold)
+	}
+
+	s.cfg.Tier.Bucket = first
+	s = s.reopen()
+	s.stopCompactor()
+	s.step()
+	s.flush()
+	s.step()
+	if w := s.Warnings(); len(w) > 0 {
+		t.Errorf("warnings: %q", w)
+	}
+	if rows, cold := s.allRows(first, 1); !slices.Equal(rows, []string{"one", "three"}) || cold != 2 {
+		t.Errorf("rows %q, %d of them from objects", rows, cold)
+	}
+	if dead := before[len(before)-1]; slices.Contains(keysIn(t, first), dead) {
+		t.Errorf("the object of the dropped table is still there: %s", dead)
+	}
+}
+
+// refusingData refuses to store objects with rows, as a policy of a bucket may.
+type refusingData struct {
+	bucket.Bucket
+	refuse bool
+}
+
+func (r *refusingData) Put(ctx context.Context, key string, c bucket.Content) error {
+	if r.refuse && strings.Contains(key, "/data/") {
+		return &bucket.Error{Kind: bucket.Forbidden, Op: "write", At: key, Err: errors.New("AccessDenied")}
+	}
+	return r.Bucket.Put(ctx, key, c)
+}
+
+// TestRefusedPuts: while the bucket refuses objects, the shard deletes dead objects, drops local segments whose rows
+// are in the bucket, and says what is wrong.
+func TestRefusedPuts(t *testing.T) {
+	t.Parallel()
+	policy := &refusingData{Bucket: bucket.NewDir(t.TempDir())}
+	b := bucket.NewGuard(policy, bucket.GuardConfig{Write: bucket.Policy{Tries: 2, Pause: time.Nanosecond}})
+	cfg := tiered(testConfig(t), b)
+	var mono hand
+	cfg.Monotonic = mono.get
+	cfg.Tier.LocalFor, cfg.Tier.Grace, cfg.Tier.CutBytes = time.Hour, time.Nanosecond, 1
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	s.mustPut(batch(head(1, 9, 1), "one"))
+	s.mustPut(batch(head(2, day+100, day+2), "two"))
+	s.move()
+	if err := s.DropTable(wait(t), 2); err != nil {
+		t.Fatal(err)
+	}
+	s.mustPut(batch(head(1, 9, 3), "three"))
+	s.flush()
+	policy.refuse = true
+	for range 2 { // the first step stores a state that does not name the dead object
+		mono.add(2 * time.Hour)
+		if err := s.mover.Step(wait(t)); err == nil {
+			t.Fatal("the bucket refused an object, and the step succeeded")
+		}
+		s.flush()
+	}
+	if keys := keysIn(t, b); len(keys) != 1 {
+		t.Errorf("the bucket has %q, want the object of table 1", keys)
+	}
+	if rows, cold := s.allRows(b, 1); !slices.Equal(rows, []string{"one", "three"}) || cold != 1 {
+		t.Errorf("rows %q, %d of them from objects", rows, cold)
+	}
+	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "AccessDenied") {
+		t.Errorf("warnings: %q", w)
+	}
+	if b.State().Forbidden == nil {
+		t.Error("after other requests the guard no longer knows that writes are refused")
+	}
+	policy.refuse = false
+	mono.add(time.Hour)
+	s.step()
+	if w := s.Warnings(); len(w) > 0 {
+		t.Errorf("warnings: %q", w)
+	}
+}
