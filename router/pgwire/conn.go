@@ -69,6 +69,7 @@ func (c *conn) refuseAtOnce(why *Error) {
 
 // serve starts a session, and handles messages until it ends.
 func (c *conn) serve() {
+	defer c.link.large.release()
 	if err := c.link.begin(); err != nil {
 		return
 	}
@@ -81,7 +82,6 @@ func (c *conn) serve() {
 	defer c.record(audit.SignOut)
 	work := c.follow()
 	defer work.End()
-	defer c.link.large.release()
 	defer c.exec.portals.closeAll(true)
 	if err := c.link.signedIn(); err != nil {
 		c.failLast(err)
@@ -137,7 +137,7 @@ func (c *conn) begin(params map[string]string) error {
 	}
 	r.session = c.session
 	t := &translator{session: c.session, runner: r, version: cfg.Version, pid: c.pid}
-	c.exec = newExecutor(c.link, c.say, c.session, r, t, &c.srv.cursors)
+	c.exec = newExecutor(c.link, c.say, c.session, r, t, &c.srv.cursors, c.srv.parked)
 	c.extended = &extended{exec: c.exec}
 	c.report()
 	c.say.send(&pgproto3.BackendKeyData{ProcessID: c.pid, SecretKey: binary.BigEndian.AppendUint32(nil, c.key)})

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -67,6 +68,8 @@ type copyIn struct {
 	storing bool  // the batch is being stored
 	endMark bool
 	memory  holding
+	// since is when memory was first taken for rows that are not stored; it is zero if there is none.
+	since time.Time
 }
 
 // copyFrom starts COPY … FROM STDIN.
@@ -105,16 +108,28 @@ func (in *copyIn) receive(e *executor) error {
 	if err := e.link.out.Flush(); err != nil {
 		return errGone
 	}
-	in.memory.cfg = e.link.cfg
+	in.memory.cfg, in.memory.parked = e.link.cfg, e.parked
 	defer in.memory.release()
 	for {
-		kind, body, err := e.link.next()
+		left := time.Duration(0)
+		if !in.since.IsZero() {
+			left = max(time.Until(in.since.Add(e.link.cfg.StallTime)), 1)
+		}
+		kind, body, err := e.link.nextWithin(left)
+		if errors.Is(err, errIdle) || err == nil && left == 1 {
+			if err := in.late(e); err != nil {
+				return in.failed(err)
+			}
+		}
+		if errors.Is(err, errIdle) {
+			continue
+		}
 		if err != nil {
 			return endOnReadError(err)
 		}
 		switch kind {
 		case 'd':
-			if err := in.memory.grow(len(in.data) + len(body) + 3*in.bytes); err != nil {
+			if err := in.reserve(e, len(body)); err != nil {
 				return in.failed(err)
 			}
 			in.data = append(in.data, body...)
@@ -135,6 +150,31 @@ func (in *copyIn) receive(e *executor) error {
 			return in.failed(fatal("08P01", "unexpected message type %q during COPY from stdin", kind))
 		}
 	}
+}
+
+// reserve takes memory for n more bytes. If there is none, it stores the rows that it has.
+func (in *copyIn) reserve(e *executor, n int) error {
+	err := in.memory.grow(len(in.data) + n + 3*in.bytes)
+	if err != nil && len(in.rows) > 0 {
+		if err := in.store(e); err != nil {
+			return err
+		}
+		err = in.memory.grow(len(in.data) + n)
+	}
+	if err == nil && in.memory.body != nil && in.since.IsZero() {
+		in.since = time.Now()
+	}
+	return err
+}
+
+// late stores the rows that have taken memory for the time in which a client has to make progress. It fails if there is
+// no complete row.
+func (in *copyIn) late(e *executor) error {
+	if len(in.rows) > 0 {
+		return in.store(e)
+	}
+	return failure("57014", "canceling COPY, because %d bytes of a row that is not complete have waited for %s",
+		len(in.data), e.link.cfg.StallTime).withHint("send a row at once")
 }
 
 // endOnReadError returns the error that ends the connection: no message can follow a read error.
@@ -396,5 +436,7 @@ func (in *copyIn) store(e *executor) error {
 	e.say.warnings(res.Warnings)
 	in.stored += res.AffectedRows
 	in.rows, in.bytes, in.storing = nil, 0, false
+	in.memory.release()
+	in.since = time.Time{}
 	return nil
 }

@@ -21,12 +21,15 @@ type executor struct {
 	describer  *describer
 	prepared   *preparedStore
 	portals    *portals
+	parked     *parked
 }
 
 // newExecutor returns the executor of a session.
-func newExecutor(l *link, say *answers, s *session, r *runner, t *translator, waiting *cursors) *executor {
-	e := &executor{link: l, say: say, metrics: say.metrics, session: s, runner: r, translator: t}
-	e.portals = &portals{link: l, say: say, runner: r, waiting: waiting, byName: map[string]*portal{}}
+func newExecutor(l *link, say *answers, s *session, r *runner, t *translator, waiting *cursors,
+	held *parked,
+) *executor {
+	e := &executor{link: l, say: say, metrics: say.metrics, session: s, runner: r, translator: t, parked: held}
+	e.portals = &portals{link: l, say: say, runner: r, waiting: waiting, parked: held, byName: map[string]*portal{}}
 	e.prepared = newPreparedStore(e.portals.closeOf)
 	e.describer = &describer{session: s, translator: t, runner: r, sessionColumns: e.sessionColumns}
 	return e

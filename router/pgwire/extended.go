@@ -223,6 +223,9 @@ func (x *extended) onExecute(body []byte) error {
 	if p == nil {
 		return failure("34000", "portal %q does not exist", excerpt(m.Portal))
 	}
+	if err := p.begin(); err != nil {
+		return err
+	}
 	if err := x.exec.session.mayRun(p.cmd); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ type link struct {
 	in      *wire.Reader
 	out     *wire.Writer
 	taking  *stalling // the writer below out
-	// large has the memory of a large message until the next message.
+	// large has the memory of a large message until it was handled.
 	large holding
 
 	mu      sync.Mutex              // guards the fields below
@@ -135,11 +135,17 @@ func (l *link) isIdle() bool {
 	return l.idle
 }
 
-// await waits for the next message. The connection may be idle for any time.
-func (l *link) await() error {
+// errIdle is the error of next if no message came in time.
+var errIdle = errors.New("no message came in time")
+
+// await waits for the next message. The connection may be idle for any time if most is 0.
+func (l *link) await(most time.Duration) error {
 	l.mu.Lock()
 	why := l.ending
 	l.idle = true
+	if why == nil && most > 0 {
+		_ = l.net.SetReadDeadline(time.Now().Add(most)) // it fails if the connection has ended
+	}
 	l.mu.Unlock()
 	if why != nil {
 		return why
@@ -151,6 +157,10 @@ func (l *link) await() error {
 	if l.ending != nil {
 		return l.ending
 	}
+	if late := net.Error(nil); most > 0 && errors.As(err, &late) && late.Timeout() {
+		_ = l.net.SetReadDeadline(time.Time{})
+		return errIdle
+	}
 	if err != nil {
 		return err
 	}
@@ -158,11 +168,15 @@ func (l *link) await() error {
 }
 
 // next reads the next message.
-func (l *link) next() (kind byte, body []byte, err error) {
-	if err := l.await(); err != nil {
+func (l *link) next() (kind byte, body []byte, err error) { return l.nextWithin(0) }
+
+// nextWithin reads the next message. If it does not begin within a time, the error is errIdle.
+func (l *link) nextWithin(most time.Duration) (kind byte, body []byte, err error) {
+	l.in.Forget()
+	l.large.release()
+	if err := l.await(most); err != nil {
 		return 0, nil, err
 	}
-	l.large.release()
 	if kind, body, err = l.in.Next(); err != nil {
 		return 0, nil, err
 	}

@@ -30,8 +30,44 @@ type portal struct {
 	finished bool
 	// declared is true for a cursor of DECLARE. held is true if the cursor outlives the transaction.
 	declared, held bool
-	memory         holding     // memory of a long text
 	timer          *time.Timer // ends the portal if its client does not fetch
+
+	mu      sync.Mutex // guards the fields below, and cmd until the portal begins
+	memory  holding    // memory of a long text
+	unrun   *time.Timer
+	expired bool // the portal did not run in time, and has no text
+}
+
+// begin keeps the text of a portal that begins to run. It fails if the portal has waited for too long.
+func (p *portal) begin() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.expired {
+		return failure("34000", "portal %q was closed, because it did not run in time", excerpt(p.name))
+	}
+	if p.unrun != nil {
+		p.unrun.Stop()
+		p.unrun = nil
+	}
+	return nil
+}
+
+// expire releases the text of a portal that has not begun to run.
+func (p *portal) expire() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unrun != nil {
+		p.unrun, p.expired = nil, true
+		p.dropText()
+	}
+}
+
+// dropText releases the text. p.mu is held.
+func (p *portal) dropText() {
+	cmd := *p.cmd
+	cmd.text = ""
+	p.cmd = &cmd
+	p.memory.release()
 }
 
 // cursors are the portals of all connections that wait for their clients.
@@ -81,6 +117,7 @@ type portals struct {
 	say     *answers
 	runner  *runner
 	waiting *cursors // of all connections
+	parked  *parked  // of all connections
 	byName  map[string]*portal
 }
 
@@ -95,10 +132,16 @@ func (ps *portals) add(p *portal) error {
 	if len(ps.byName) >= maxPortals {
 		return failure("53300", "too many portals and cursors; a connection may have %d", maxPortals)
 	}
-	p.memory.cfg = ps.link.cfg
+	p.memory.cfg, p.memory.parked = ps.link.cfg, ps.parked
 	if p.cmd != nil && !p.declared {
 		if err := p.memory.grow(len(p.cmd.text)); err != nil {
+			p.memory.release()
 			return err
+		}
+		if p.memory.counted > 0 {
+			p.mu.Lock()
+			p.unrun = time.AfterFunc(ps.link.cfg.StallTime, p.expire)
+			p.mu.Unlock()
 		}
 	}
 	ps.byName[p.name] = p
@@ -189,7 +232,7 @@ func (ps *portals) close(name string) {
 		return
 	}
 	delete(ps.byName, name)
-	p.memory.release()
+	p.closeText()
 	if p.finished || p.out == nil || p.out.rows == nil || p.out.rows.x == nil {
 		return
 	}
@@ -210,12 +253,22 @@ func (ps *portals) closeAll(all bool) {
 	}
 }
 
+// closeText releases the memory of the text of a portal that is closed.
+func (p *portal) closeText() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.unrun != nil {
+		p.unrun.Stop()
+		p.unrun = nil
+	}
+	p.memory.release()
+}
+
 // began releases the text: a portal runs once.
 func (p *portal) began() {
-	cmd := *p.cmd
-	cmd.text = ""
-	p.cmd = &cmd
-	p.memory.release()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropText()
 }
 
 // closeOf closes the portals of a prepared statement.

@@ -33,6 +33,7 @@ type Server struct {
 	closing   bool
 	refusing  int // refused connections that are being sent the reason
 	cursors   cursors
+	parked    *parked
 	guessed   wrongKeys
 	running   sync.WaitGroup
 }
@@ -48,6 +49,7 @@ func New(cfg Config) (*Server, error) {
 		byPID: map[uint32]*conn{}, byAddress: map[netip.Addr]int{},
 	}
 	s.cursors.most = cfg.MaxCursors
+	s.parked = newParked(&cfg)
 	var err error
 	s.metrics, err = newMetrics(cfg.Registerer, s.count)
 	return s, err

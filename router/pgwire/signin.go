@@ -93,14 +93,7 @@ func (h *handshake) password() ([]byte, error) {
 	if err := h.link.out.Flush(); err != nil {
 		return nil, err
 	}
-	kind, body, err := h.link.in.Next()
-	if err != nil {
-		return nil, err
-	}
-	if kind != 'p' {
-		return nil, fatal("08P01", "expected a password message, got message %q", kind)
-	}
-	return body, nil
+	return h.link.in.Password()
 }
 
 // scram authenticates the client by SCRAM.

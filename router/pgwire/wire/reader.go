@@ -95,8 +95,18 @@ func (r *Reader) Startup() ([]byte, error) {
 	return r.readBody(int(n))
 }
 
+// Password returns the body of the next message, which must be a password: a client that has not signed in may send
+// nothing else, and no memory is taken for anything else.
+func (r *Reader) Password() ([]byte, error) {
+	_, body, err := r.next('p')
+	return body, err
+}
+
 // Next returns the next message. The body is valid until the next call.
-func (r *Reader) Next() (kind byte, body []byte, err error) {
+func (r *Reader) Next() (kind byte, body []byte, err error) { return r.next(0) }
+
+// next returns the next message, which must be of the type only unless that is 0.
+func (r *Reader) next(only byte) (kind byte, body []byte, err error) {
 	if _, err := io.ReadFull(r.r, r.head[:]); err != nil {
 		return 0, nil, err
 	}
@@ -104,6 +114,9 @@ func (r *Reader) Next() (kind byte, body []byte, err error) {
 	most, known := bounds[kind]
 	if !known {
 		return 0, nil, ProtocolError(fmt.Sprintf("invalid frontend message type %d", kind))
+	}
+	if only != 0 && kind != only {
+		return 0, nil, ProtocolError(fmt.Sprintf("expected a password message, got message %q", kind))
 	}
 	n := int64(binary.BigEndian.Uint32(r.head[1:])) - 4
 	switch {
@@ -127,9 +140,7 @@ func (r *Reader) Next() (kind byte, body []byte, err error) {
 
 // readBody reads n bytes. Its buffer grows as data arrives.
 func (r *Reader) readBody(n int) ([]byte, error) {
-	if cap(r.body) > keptBody {
-		r.body = nil
-	}
+	r.Forget()
 	r.body = r.body[:0]
 	for len(r.body) < n {
 		more := min(n-len(r.body), step)
@@ -141,6 +152,13 @@ func (r *Reader) readBody(n int) ([]byte, error) {
 	}
 	r.read += int64(n) + 5
 	return r.body, nil
+}
+
+// Forget frees the body of the last message if it is large.
+func (r *Reader) Forget() {
+	if cap(r.body) > keptBody {
+		r.body = nil
+	}
 }
 
 // Watch waits until the client ends the connection, and returns why, or nil when a read deadline interrupts it.
