@@ -67,6 +67,26 @@ func TestAdviceOfErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want a hint with %q", sql, err, want)
 		}
 	}
+	for text, want := range map[string]string{
+		`Scalar Function with name row_number does not exist! Did you mean "row"?`:                     "OVER (ORDER BY",
+		"syntax error: NameListToString NOT IMPLEMENTED":                                               "database.table",
+		"Could not convert string 'web-0' to INT32 when casting from source column host":               "in quotes",
+		"UNNEST not supported here":                                                                    "in FROM",
+		`Type with name "inet" is not in the catalog, but it exists in the inet extension.`:            "are texts",
+		"the function @@ does not exist":                                                               "matches(",
+		"the function pg_cancel_backend does not exist":                                                "KILL",
+		"the function pg_advisory_lock does not exist":                                                 "no advisory locks",
+		"the function jsonb_path_query_first does not exist":                                           "->>",
+		"No function matches the given name and argument types '@>(JSON, VARCHAR)'.":                   "literal document",
+		"No function matches the given name and argument types '-(TIMESTAMP_NS, STRING_LITERAL)'.":     "INTERVAL",
+		`invalid timestamp field format: "yesterday", expected format is (YYYY-MM-DD HH:MM:SS)`:        "::timestamptz",
+		"syntax error: SELECT INTO not supported!":                                                     "INSERT INTO",
+		"Table Function with name jsonb_to_recordset is not in the catalog, the function is not there": "doc->>",
+	} {
+		if e := asError(errs.New(errs.PlanQuery, "%s", text), nil); !strings.Contains(e.Hint, want) {
+			t.Errorf("%s: hint %q, want %q", text, e.Hint, want)
+		}
+	}
 	late := errs.New(errs.QueryTimeout, "the query was cancelled after 1s, when its time was up%s", query.MoreTime)
 	e := asError(late, nil)
 	if e.Hint != "request less, or allow more time by SET statement_timeout" || strings.Contains(e.Detail, "header") {

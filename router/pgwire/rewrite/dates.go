@@ -231,15 +231,66 @@ func bounds(period []string) (start, end string) {
 }
 
 // seriesOfTimes rewrites generate_series(from, to, 'step') with a text for the step, which is an interval in
-// PostgreSQL.
+// PostgreSQL. Texts for the ends are then times.
 func seriesOfTimes(args []string) []string {
 	if len(args) != 3 {
 		return args
 	}
-	if step, ok := literalOf(args[2]); ok && strings.HasPrefix(strings.TrimSpace(args[2]), "'") {
-		if text, err := value.IntervalText(step); err == nil {
-			return []string{args[0], args[1], "INTERVAL " + quote(text)}
+	step, ok := textOf(args[2])
+	if ok {
+		if step, ok = intervalOf(step); !ok {
+			return args
+		}
+	} else if step = args[2]; !isInterval(step) {
+		return args
+	}
+	return []string{momentOf(args[0]), momentOf(args[1]), step}
+}
+
+// dateBin rewrites date_bin. Texts for the width and the times are an interval and times in PostgreSQL.
+func dateBin(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 3 {
+		return "", false
+	}
+	width := "(" + args[0] + ")"
+	if text, ok := textOf(args[0]); ok {
+		if literal, ok := intervalOf(text); ok {
+			width = literal
 		}
 	}
-	return args
+	return "time_bucket(" + width + ", (" + momentOf(args[1]) + "), (" + momentOf(args[2]) + "))", true
+}
+
+// intervalOf returns the literal of an interval.
+func intervalOf(text string) (literal string, ok bool) {
+	if plainInterval(text) {
+		return "INTERVAL " + quote(text), true
+	}
+	text, err := value.IntervalText(text)
+	return "INTERVAL " + quote(text), err == nil
+}
+
+// textOf returns the text of an argument that is a text without a type.
+func textOf(arg string) (string, bool) {
+	if !strings.HasPrefix(strings.TrimSpace(arg), "'") {
+		return "", false
+	}
+	return literalOf(arg)
+}
+
+// momentOf returns the literal of a time if an argument is a text without a type, and otherwise the argument.
+func momentOf(arg string) string {
+	text, ok := textOf(arg)
+	if !ok {
+		return arg
+	}
+	if day, ok := spokenDays[strings.ToLower(strings.TrimSpace(text))]; ok {
+		return day.moment
+	}
+	literal, err := value.MomentLiteral(text)
+	if err != nil {
+		return arg
+	}
+	_, literal, _ = strings.Cut(literal, " ")
+	return "TIMESTAMP " + literal
 }

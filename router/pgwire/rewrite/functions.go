@@ -106,12 +106,13 @@ func init() { // not in the declaration: some functions refer to others
 		"pg_my_temp_schema":                  text("CAST(0 AS BIGINT)"),
 		"txid_current":                       text("CAST(1 AS BIGINT)"),
 		"pg_current_xact_id":                 text("CAST(1 AS BIGINT)"),
+		"pg_advisory_unlock_all":             text("''"), // there are no locks that could be released
 		"pg_postmaster_start_time":           text("now()"),
 		"pg_conf_load_time":                  text("now()"),
 		"clock_timestamp":                    text("now()"),
 		"statement_timestamp":                text("now()"),
 		"transaction_timestamp":              text("now()"),
-		"date_bin":                           with("time_bucket(%1, %2, %3)", 3),
+		"date_bin":                           dateBin,
 		"json_agg":                           renamed("list"),
 		"jsonb_agg":                          renamed("list"),
 		"json_build_object":                  buildObject,
@@ -248,6 +249,9 @@ func (r *rewriter) bareWord(t tok) (string, bool) {
 	switch strings.ToLower(t.val) {
 	case "current_user", "session_user", "current_role":
 		return quote(r.s.User), true
+	case "user":
+		// Logs have columns of this name, and their users write it without quotes.
+		return quote(r.s.User), t.kind == statement.TokenWord && r.fromless
 	case "current_catalog":
 		return quote(r.s.Catalog), true
 	case "current_schema":

@@ -13,6 +13,8 @@ type Item struct {
 	Name string
 	// Column is the name of the column if the expression is just a column.
 	Column string
+	// unnamed is true if the expression has no alias, and is not just a column.
+	unnamed bool
 	// Null is true if the value is always null.
 	Null bool
 	// Star is true if the item stands for any number of columns.
@@ -57,6 +59,11 @@ func ParameterItems(text string) map[int]int {
 
 // eachItem calls f with the tokens of each item of the select list of a query.
 func eachItem(toks []tok, f func(item []tok)) {
+	eachRange(toks, func(from, to int) { f(toks[from:to]) })
+}
+
+// eachRange calls f with the range of the tokens of each item of the select list of a query.
+func eachRange(toks []tok, f func(from, to int)) {
 	begin := selectAt(toks)
 	if begin < 0 {
 		return
@@ -86,7 +93,7 @@ func eachItem(toks []tok, f func(item []tok)) {
 			}
 		}
 		if i > from {
-			f(toks[from:i])
+			f(from, i)
 		}
 		if end {
 			return
@@ -154,6 +161,7 @@ func itemOf(toks []tok, deep int) Item {
 		return item
 	}
 	item.Name, item.Column, _ = nameOf(toks, deep)
+	item.unnamed = item.Column == ""
 	return item
 }
 

@@ -111,6 +111,8 @@ type rewriter struct {
 	arguing bool
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
+	// fromless is true if the statement reads no table.
+	fromless bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
 	depth, bytes int
 	// steps counts the tokens that were read to find restrictions.
@@ -172,6 +174,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 	}
 	r := &rewriter{s: s}
 	r.tableoid = slices.ContainsFunc(toks, func(t tok) bool { return t.word("tableoid") })
+	r.fromless = !slices.ContainsFunc(toks, func(t tok) bool { return t.word("FROM") })
 	var out []tok
 	switch {
 	case len(toks) > 0 && toks[0].kind == statement.TokenWord && defining[strings.ToUpper(toks[0].val)]:
@@ -179,7 +182,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 	case len(toks) > 0 && toks[0].word("INSERT"):
 		out = r.insert(toks)
 	default:
-		out = r.all(withoutLocks(toks))
+		out = r.all(nameColumns(withoutLocks(toks)))
 	}
 	if r.err != nil {
 		if e := (*Error)(nil); errors.As(r.err, &e) && e.name != "" {

@@ -67,7 +67,19 @@ func TestRules(t *testing.T) {
 			"pg_catalog.pg_am b ON true",
 		"SELECT 1 FROM pg_am p JOIN t ON p.oid = t.typreceive": "SELECT 1 FROM pg_catalog.pg_am p JOIN t ON p.proname = " +
 			"t.typreceive",
-		"SELECT 1, generate_series(1, 3)":       "SELECT 1, unnest(generate_series(1, 3))",
+		"SELECT 1, generate_series(1, 3)": "SELECT 1, unnest(generate_series(1, 3))",
+		"SELECT * FROM (SELECT host, count(*), a + 1, b AS c, d.*, sum(n)::int8 FROM t) x ORDER BY count": "SELECT * FROM " +
+			`(SELECT host, count(*) AS "count", a + 1, b AS c, d.*, sum(n)::BIGINT AS "sum" FROM t) x ORDER BY count`,
+		"WITH q AS (SELECT max(n) FROM (SELECT min(n) FROM t) s) SELECT count(*), (SELECT max(n) FROM t) FROM q": "WITH q " +
+			`AS (SELECT max(n) AS "max" FROM (SELECT min(n) AS "min" FROM t) s) SELECT count(*), (SELECT max(n) AS "max" ` +
+			"FROM t) FROM q",
+		"SELECT g FROM generate_series('2026-01-05 10:00Z'::timestamptz, '2026-01-05 10:05Z', '1 minute') g": "SELECT g " +
+			"FROM generate_series(TIMESTAMP_NS '2026-01-05 10:00:00', TIMESTAMP '2026-01-05 10:05:00', INTERVAL '1 minute') " +
+			"AS g(g)",
+		"SELECT user, pg_advisory_unlock_all()": "SELECT 'ann', ''",
+		"SELECT user FROM logs":                 "SELECT user FROM logs",
+		"SELECT date_bin('5 minutes', ts, '2026-01-01Z'), date_bin(x, ts, y)": "SELECT time_bucket(INTERVAL '5 minutes', " +
+			"(ts), (TIMESTAMP '2026-01-01 00:00:00')), time_bucket((x), (ts), (y))",
 		"SELECT a.B FROM (SELECT NULL AS B) a":  "SELECT a.B FROM (SELECT NULL AS b) a",
 		"SELECT 1 AS \"B\", CAST(a AS INTEGER)": "SELECT 1 AS \"B\", a::INTEGER",
 		"SELECT * FROM a, unnest(x) AS y":       "SELECT * FROM a, unnest(x) AS y(y)",
@@ -85,7 +97,7 @@ func TestRules(t *testing.T) {
 		"SELECT 1 FROM t, u WHERE (a) FOR NO KEY UPDATE OF t, p.u SKIP LOCKED FOR SHARE NOWAIT LIMIT 1 OFFSET 2": "SELECT " +
 			"1 FROM t, u WHERE (a) LIMIT 1 OFFSET 2",
 		"SELECT a FROM (SELECT substring(a for update) FROM t) FOR KEY SHARE OF t": "SELECT a FROM (SELECT " +
-			"substring(a for update) FROM t)",
+			"substring(a for update) AS \"substring\" FROM t)",
 		"SELECT 1 FOR UPDATE OF":                "SELECT 1",
 		"SELECT 'pg_class', pg_class FROM logs": "SELECT 'pg_class', pg_class FROM logs",
 		"SELECT 1 -- '{1}'::int[]":              "SELECT 1",

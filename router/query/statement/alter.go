@@ -1,7 +1,6 @@
 package statement
 
 import (
-	"cmp"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -132,7 +131,7 @@ func (p *parser) alter() Statement {
 		}
 		s.RenameColumnTo = p.name("the new name of the column")
 	case p.accept("RENAME"):
-		s.RenameTo = p.renameTable()
+		p.rename(s)
 	case p.accept("MODIFY"):
 		p.accept("COLUMN")
 		s.Modify = p.modifyColumn()
@@ -181,21 +180,20 @@ func (p *parser) refuseIndex() bool {
 	return true
 }
 
-// renameTable parses [TO] name, with which the statement ends.
-func (p *parser) renameTable() string {
-	p.accept("TO")
+// rename parses [TO] name, with which the statement ends, or column TO name.
+func (p *parser) rename(s *AlterTable) {
+	table := p.accept("TO")
 	name := p.name("the new table name")
 	switch {
 	case p.err != nil || p.tok.kind == eof:
-	case p.tok.is("TO"):
-		p.stop(syntaxError(p.src, p.tok.from,
-			"RENAME gives the table another name; for a column write RENAME COLUMN %s TO %s",
-			schema.QuoteIdent(name), cmp.Or(p.peek().val, "newname")))
+	case !table && p.accept("TO"):
+		s.RenameColumn, s.RenameColumnTo = name, p.name("the new name of the column")
+		return
 	case p.tok.sym("."):
 		p.stop(syntaxError(p.src, p.tok.from,
 			"a table cannot be moved to another database; write the new name of the table alone"))
 	default:
 		p.expected("the end of the statement after the new table name")
 	}
-	return name
+	s.RenameTo = name
 }

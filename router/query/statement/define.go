@@ -128,6 +128,16 @@ func (p *parser) drop() Statement {
 func (p *parser) truncate() Statement {
 	p.accept("TABLE")
 	s := &TruncateTable{Name: p.tableName()}
+	if p.err == nil && p.tok.sym(",") {
+		p.refuse("TRUNCATE takes one table; send a statement for each")
+	}
+	// There are no sequences and no references to other tables, so that these words of PostgreSQL change nothing.
+	if !p.accept("RESTART", "IDENTITY") {
+		p.accept("CONTINUE", "IDENTITY")
+	}
+	if !p.accept("CASCADE") {
+		p.accept("RESTRICT")
+	}
 	p.done()
 	return s
 }
