@@ -113,6 +113,7 @@ type Engine struct {
 	pages    *segment.PageCache
 	// parts holds the partial results of segments; it is nil if none are kept.
 	parts *partial.Cache
+	waits *waits
 	// direct counts the statements that were answered without DuckDB.
 	direct atomic.Int64
 	// whole counts the statements that needed columns which they did not seem to read.
@@ -170,6 +171,7 @@ func Open(cfg Config) (*Engine, error) {
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(), pages: pages,
 		parts: partial.New(cfg.PartialCache), splits: newKept[query.Split](), shapes: newKept[partialShape](),
+		waits: newWaits(cfg),
 		settings: &plan.Settings{
 			Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads,
 			MinAttempt: plan.MinAttempt, MinKept: plan.MinKept, MinByParts: plan.MinByParts, Off: map[string]bool{},
@@ -264,6 +266,9 @@ func contextError(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return errs.New(errs.QueryTimeout,
 			"query: stopped at its deadline; give it more time with x-svc-timeout, or narrow its time range")
+	}
+	if stopped := (*errs.Error)(nil); errors.As(context.Cause(ctx), &stopped) {
+		return stopped
 	}
 	return errs.New(errs.Cancelled, "query: cancelled by the client")
 }

@@ -257,6 +257,8 @@ var hostile = []struct {
 		errs.Unsupported,
 	},
 	{"SELECT * FROM (VALUES (1" + strings.Repeat(",1", sql.MaxSelected) + "))", errs.Unsupported},
+	{"SELECT 1" + strings.Repeat(" UNION ALL SELECT 1", sql.MaxCombined), errs.Unsupported},
+	{"SELECT 1" + strings.Repeat(" UNION SELECT 1 EXCEPT SELECT 2", sql.MaxCombined/2), errs.Unsupported},
 	{"SELECT a" + strings.Repeat(", a + 1", sql.MaxByName) + " FROM t UNION BY NAME SELECT 1 AS b", errs.Unsupported},
 	// Texts and trees for which parsing or planning time grows with a power of their length.
 	{"SELECT 0" + strings.Repeat("+", 5000) + "0", errs.InvalidSyntax},

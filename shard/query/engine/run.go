@@ -39,13 +39,19 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 	if err != nil {
 		return err
 	}
-	r := &run{ctx: ctx, engine: e, in: in, st: st, request: req, emit: emit}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r := &run{ctx: ctx, stop: stop, engine: e, in: in, st: st, request: req, emit: emit}
 	if req.Partials != nil {
 		err = r.finish()
 	} else {
 		err = r.run()
 	}
 	e.release(in, sql.IsBroken(err))
+	if r.emitting != nil {
+		// The rows are free now; the client still gets the piece that it has begun to read.
+		r.emitErr = <-r.emitting
+	}
 	if err == nil {
 		return nil
 	}
@@ -71,7 +77,9 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 
 // run is the state of a running query.
 type run struct {
-	ctx     context.Context
+	ctx context.Context
+	// stop ends ctx.
+	stop    context.CancelCauseFunc
 	engine  *Engine
 	in      *database
 	st      *studied
@@ -100,6 +108,10 @@ type run struct {
 	whole bool
 	// emitErr is the error that emit returned.
 	emitErr error
+	// ready is about the memory of the rows that are ready to be sent, or of one chunk of them if it is small.
+	ready int64
+	// emitting gets the result of a call of emit that had not returned when the query ended.
+	emitting <-chan error
 }
 
 // executor is a method of answering a statement.
@@ -163,6 +175,7 @@ func (r *run) answerDirectly() (done bool, err error) {
 		return false, nil
 	}
 	r.engine.direct.Add(1)
+	r.ready = rows.Bytes()
 	return true, rows.Answer(r.send)
 }
 
@@ -332,7 +345,7 @@ func (r *run) execute() error {
 	}
 	r.ran = true
 	r.restoreNames(p.Names)
-	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows}
+	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Chunk: r.chunk, Rows: &r.rows}
 	if r.st.Explain != "" {
 		answer.Clean = r.withoutPaths
 	}
@@ -365,15 +378,6 @@ func (r *run) restoreNames(names []string) {
 		r.st.asked.OwnNames(names, r.st.Statement)
 	}
 	r.ownCase(names)
-}
-
-func (r *run) send(ipc []byte) error {
-	r.sent = true
-	if err := r.emit(ipc); err != nil {
-		r.emitErr = err
-		return err
-	}
-	return nil
 }
 
 // prepare prepares the statement. If the statement has no LIMIT and the request has one, it adds

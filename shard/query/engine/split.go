@@ -457,7 +457,7 @@ func (r *run) finish() error {
 		return errs.Wrap(errs.Internal, err, "query: run the final statement over the answers of the nodes")
 	}
 	defer p.Close()
-	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows}
+	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Chunk: r.chunk, Rows: &r.rows}
 	if partials.Explain != "" && len(p.Names) == 2 {
 		answer.First = [][2]string{{"split", r.request.Note}}
 	}

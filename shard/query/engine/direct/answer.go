@@ -3,6 +3,7 @@ package direct
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"cordwood/shard/query/engine/plan"
@@ -41,6 +42,13 @@ var arrowTypes = map[schema.Type]arrow.DataType{
 	schema.TimestampNanosecond:  &arrow.TimestampType{Unit: arrow.Nanosecond},
 }
 
+const (
+	// maxBatch is about the largest size of a batch in the stream, and flushBytes how many bytes of the stream are
+	// collected before send is called. They are those of answers of DuckDB.
+	maxBatch   = 512 << 10
+	flushBytes = 256 << 10
+)
+
 // Answer sends the rows as an Arrow IPC stream.
 func (rows *Rows) Answer(send func(ipc []byte) error) error {
 	d := rows.run
@@ -58,17 +66,17 @@ func (rows *Rows) Answer(send func(ipc []byte) error) error {
 	var buf bytes.Buffer
 	s := arrow.NewSchema(fields, nil)
 	w := ipc.NewWriter(&buf, ipc.WithSchema(s))
-	if n := len(rows.hits); n > 0 {
-		columns := make([]arrow.Array, len(d.out))
-		for i := range d.out {
-			columns[i] = d.array(rows, &d.out[i], fields[i].Type)
-			defer columns[i].Release()
-		}
-		record := array.NewRecordBatch(s, columns, int64(n))
-		defer record.Release()
-		if err := w.Write(record); err != nil {
+	for hits := range slices.Chunk(rows.hits, rows.perBatch()) {
+		if err := rows.write(w, s, hits); err != nil {
 			return fmt.Errorf("write rows as Arrow IPC: %w", err)
 		}
+		if buf.Len() < flushBytes {
+			continue
+		}
+		if err := send(buf.Bytes()); err != nil {
+			return err
+		}
+		buf.Reset()
 	}
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("write the end of Arrow IPC: %w", err)
@@ -76,15 +84,39 @@ func (rows *Rows) Answer(send func(ipc []byte) error) error {
 	return send(buf.Bytes())
 }
 
-// array returns a column of the answer as an Arrow array.
-func (d *Run) array(rows *Rows, c *outColumn, t arrow.DataType) arrow.Array {
+// Bytes returns about the memory of the rows.
+func (rows *Rows) Bytes() int64 { return int64(rows.bytes) }
+
+// perBatch returns how many rows a batch of the answer has, so that it has about maxBatch bytes.
+func (rows *Rows) perBatch() int {
+	if n := len(rows.hits); rows.bytes > maxBatch {
+		return max(1, n*maxBatch/rows.bytes)
+	}
+	return max(1, len(rows.hits))
+}
+
+// write writes some of the rows as a batch.
+func (rows *Rows) write(w *ipc.Writer, s *arrow.Schema, hits []hit) error {
+	d := rows.run
+	columns := make([]arrow.Array, len(d.out))
+	for i := range d.out {
+		columns[i] = d.array(rows, hits, &d.out[i], s.Field(i).Type)
+		defer columns[i].Release()
+	}
+	record := array.NewRecordBatch(s, columns, int64(len(hits)))
+	defer record.Release()
+	return w.Write(record)
+}
+
+// array returns a column of some of the rows as an Arrow array.
+func (d *Run) array(rows *Rows, hits []hit, c *outColumn, t arrow.DataType) arrow.Array {
 	b := array.NewBuilder(arrowmem.DefaultAllocator, t)
 	defer b.Release()
-	b.Reserve(len(rows.hits))
+	b.Reserve(len(hits))
 	appendInt := inserter(b)
 	var v *column.View
-	for i, h := range rows.hits {
-		if i == 0 || h.place != rows.hits[i-1].place {
+	for i, h := range hits {
+		if i == 0 || h.place != hits[i-1].place {
 			v = columnOf(rows.places[h.place].batch, c.ID)
 		}
 		row := int(h.row)

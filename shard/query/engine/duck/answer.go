@@ -58,6 +58,8 @@ type Answer struct {
 	Clean func(text string) string
 	// Emit receives the pieces of the Arrow IPC stream.
 	Emit func(ipc []byte) error
+	// Chunk, if not nil, is told the size of each chunk of rows before its rows are sent.
+	Chunk func(bytes uint64)
 	// Rows counts the rows that were fetched.
 	Rows *uint64
 }
@@ -111,7 +113,7 @@ func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 	if duckdb.ExecutePending(pending, &res) == duckdb.StateError {
 		return EngineError(duckdb.ResultError(&res), duckdb.ResultErrorType(&res))
 	}
-	out, err := newStream(p, &res, a.Emit)
+	out, err := newStream(p, &res, a)
 	if err != nil {
 		return err
 	}

@@ -104,10 +104,11 @@ type stream struct {
 	buf     bytes.Buffer
 	writer  *ipc.Writer
 	send    func([]byte) error
+	chunk   func(bytes uint64)
 }
 
-func newStream(p *Prepared, res *duckdb.Result, send func([]byte) error) (*stream, error) {
-	s := &stream{options: duckdb.ResultGetArrowOptions(res), send: send}
+func newStream(p *Prepared, res *duckdb.Result, a *Answer) (*stream, error) {
+	s := &stream{options: duckdb.ResultGetArrowOptions(res), send: a.Emit, chunk: a.Chunk}
 	if err := s.setSchema(p); err != nil {
 		s.release()
 		return nil, err
@@ -204,6 +205,9 @@ func (s *stream) write(chunk *duckdb.DataChunk, rows int64) error {
 	size := uint64(0)
 	for _, column := range record.Columns() {
 		size += column.Data().SizeInBytes()
+	}
+	if s.chunk != nil {
+		s.chunk(size)
 	}
 	step := record.NumRows()
 	if size > maxBatch {

@@ -10,6 +10,7 @@ const (
 	maxFilters         = 256    // aggregates with a FILTER; DuckDB compares each with the others
 	MaxSelected        = 8192   // expressions in a SELECT list; DuckDB compares their names with one another
 	MaxByName          = 1000   // the same in a UNION BY NAME, which compares them again for each SELECT
+	MaxCombined        = 500    // queries that UNION, EXCEPT and INTERSECT combine; planning them takes quadratic time
 	MaxListed          = 1000   // expressions other than literals in an AND, OR, IN, ORDER BY and so on
 	MaxArguments       = 10_000 // arguments of a function, or elements of a list
 	MaxCases           = 2000   // WHEN branches of all CASE expressions together

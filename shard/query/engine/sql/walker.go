@@ -14,6 +14,8 @@ type walker struct {
 	// filters counts aggregates with a FILTER, windows counts window functions, cases counts the
 	// WHEN branches.
 	filters, windows, windowTerms, cases int
+	// combined counts the queries that set operations combine, besides the first of each.
+	combined int
 	// byName is the number of UNION BY NAME around the current node.
 	byName int
 	// stars is the product of the numbers of stars in the column lists of the queries around the

@@ -36,6 +36,9 @@ func (w *walker) query(n Node, s *scope) error {
 	if err := w.boundSelected(len(selected)); err != nil {
 		return err
 	}
+	if err := w.combine(n); err != nil {
+		return err
+	}
 	if Text(n, "setop_type") == "UNION_BY_NAME" {
 		w.byName++
 		defer func() { w.byName-- }()
@@ -62,6 +65,19 @@ func (w *walker) query(n Node, s *scope) error {
 	}
 	if w.levels+w.deepest > maxNestedSum {
 		return errTypeTooDeep
+	}
+	return nil
+}
+
+// combine counts the queries that a set operation combines.
+func (w *walker) combine(n Node) error {
+	if Text(n, "setop_type") == "" {
+		return nil
+	}
+	operands, _ := n["children"].([]any)
+	if w.combined += max(len(operands), 2) - 1; w.combined >= MaxCombined {
+		return errs.New(errs.Unsupported, "UNION, EXCEPT and INTERSECT combine more than %d queries of the statement; write "+
+			"rows of constants as VALUES", MaxCombined)
 	}
 	return nil
 }
