@@ -102,6 +102,16 @@ func TestPrivilegeFunctions(t *testing.T) {
 		{ann, list("has_schema_privilege(n.oid, 'CREATE')"), "shop.orders"},
 		{ann, "SELECT string_agg(p, ' ') FROM unnest(ARRAY['SELECT','INSERT','DELETE']) AS u(p) WHERE " +
 			"has_table_privilege('shop.orders', p)", "SELECT DELETE"},
+		{ann, "SELECT string_agg(privilege_type || ' ' || is_grantable, ',') FROM " +
+			"information_schema.table_privileges WHERE table_name = 'inbox'", "INSERT YES"},
+		{ann, "SELECT string_agg(privilege_type, ',' ORDER BY privilege_type) FROM " +
+			"information_schema.role_table_grants WHERE table_name = 'orders'", "DELETE,SELECT,TRUNCATE"},
+		{ann, "SELECT relname || relnatts FROM pg_class WHERE relname = 'inbox'", "inbox0"},
+		{ann, "SELECT count(*) FROM pg_class WHERE relname = 'hidden'", "0"},
+		{ann, "SELECT string_agg(tablename, ' ' ORDER BY tablename) FROM pg_tables WHERE schemaname = 'public'", "app inbox"},
+		{ann, "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid WHERE relname = 'inbox'", "0"},
+		{boss, "SELECT string_agg(rolname || ' ' || rolcanlogin, ',' ORDER BY rolname) FROM pg_roles " +
+			"WHERE rolname IN ('team', 'ann')", "ann true,team false"},
 		{reads, "has_table_privilege('hidden', 'SELECT')", "true"},
 		{reads, "has_table_privilege('hidden', 'INSERT, DELETE')", "false"},
 		{reads, "has_database_privilege('public', 'CREATE')", "false"},

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"fmt"
 	"strings"
+
+	"cordwood/router/query/pgcatalog"
 )
 
 // keywords are the rows of pg_get_keywords.
@@ -338,10 +340,8 @@ func (r *rewriter) informationTable(name string) string {
 			catalog + " AS table_catalog, n.nspname AS table_schema, t.relname AS table_name, a.attname AS column_name, " +
 			"CAST(a.attnum AS INTEGER) AS ordinal_position, CAST(NULL AS INTEGER) AS position_in_unique_constraint " +
 			constraints + " JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.conindid)"
-	case "table_privileges":
-		return "(SELECT 'svc' AS grantor, " + quote(r.s.User) + " AS grantee, " + catalog + " AS table_catalog, " +
-			"cordwood_t.table_schema, cordwood_t.table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS " +
-			"with_hierarchy FROM information_schema.tables AS cordwood_t)"
+	case "table_privileges", "role_table_grants":
+		return r.tablePrivileges(catalog)
 	case "information_schema_catalog_name":
 		return "(SELECT " + catalog + " AS catalog_name)"
 	case "enabled_roles", "applicable_roles":
@@ -356,6 +356,26 @@ func (r *rewriter) informationTable(name string) string {
 			"'NO PAD' AS pad_attribute)"
 	}
 	return ""
+}
+
+// tablePrivileges returns information_schema.table_privileges: the privileges of the user on tables.
+func (r *rewriter) tablePrivileges(catalog string) string {
+	var names []string
+	for _, p := range pgcatalog.RelationPrivileges {
+		if !p.Grantable && p.Set != 0 {
+			names = append(names, fmt.Sprintf("(%s, %d)", quote(p.Name), p.Set))
+		}
+	}
+	return "(SELECT " + quote(pgcatalog.Owner) + " AS grantor, " + quote(r.s.User) + " AS grantee, " + catalog +
+		" AS table_catalog, cordwood_n.nspname AS table_schema, cordwood_c.relname AS table_name, cordwood_p.name AS " +
+		"privilege_type, CASE WHEN (cordwood_d.grantable & cordwood_p.bit) <> 0 THEN 'YES' ELSE 'NO' END AS is_grantable, " +
+		"CASE cordwood_p.name WHEN 'SELECT' THEN 'YES' ELSE 'NO' END AS with_hierarchy FROM (SELECT * FROM " +
+		"pg_catalog.cordwood_privileges WHERE role IN (" + itoa(pgcatalog.CurrentRole) + ") AND kind = " +
+		quote(string(pgcatalog.Relation)) + ") AS cordwood_d JOIN pg_catalog.pg_class AS cordwood_c ON " +
+		"CAST(cordwood_c.oid AS VARCHAR) = cordwood_d.key AND cordwood_c.relkind IN ('r', 'v') JOIN " +
+		"pg_catalog.pg_namespace AS cordwood_n ON cordwood_n.oid = cordwood_c.relnamespace JOIN (VALUES " +
+		strings.Join(names, ", ") +
+		") AS cordwood_p(name, bit) ON (cordwood_d.granted & cordwood_p.bit) <> 0)"
 }
 
 const constraints = "FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_class AS t ON t.oid = c.conrelid " +

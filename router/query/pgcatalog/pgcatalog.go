@@ -153,11 +153,11 @@ func (s *Source) TableOIDs(database string) map[string]int64 {
 
 // Named returns the OIDs of all relations with a name, in all schemas.
 func (s *Source) Named(name string) (oids []int64) {
-	s.each(func(t *schema.Table) {
+	s.eachSeen(func(t *schema.Table, readable bool) {
 		if t.Name == name {
 			oids = append(oids, TableOID(t))
 		}
-		if rest, found := strings.CutSuffix(name, "_pkey"); found && t.Name == rest {
+		if rest, found := strings.CutSuffix(name, "_pkey"); found && readable && t.Name == rest {
 			oids = append(oids, indexOID(t))
 		}
 	})

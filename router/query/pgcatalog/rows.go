@@ -45,6 +45,26 @@ func (s *Source) each(f func(t *schema.Table)) {
 	}
 }
 
+// eachSeen calls f for each table on which the user has any privilege, including the server's own. readable is false if
+// the user may know the name only.
+func (s *Source) eachSeen(f func(t *schema.Table, readable bool)) {
+	for _, d := range s.Databases {
+		readable := map[uint64]bool{}
+		for _, t := range s.Tables(d) {
+			readable[t.ID] = true
+			f(t, true)
+		}
+		for _, t := range s.Seen(d) {
+			if !readable[t.ID] {
+				f(t, false)
+			}
+		}
+	}
+	for _, t := range s.System {
+		f(t, true)
+	}
+}
+
 func namespaceRows(s *Source, add func(...any)) error {
 	for _, name := range s.schemas() {
 		add(s.SchemaOID(name), name, OwnerOID, nil)
@@ -89,10 +109,14 @@ func classRows(s *Source, add func(...any)) error {
 		add(oid, name, ns, 0, 0, OwnerOID, am, 0, 0, 0, -1, 0, 0, index, false, "p", kind, columns, 0, false, false, false,
 			false, false, true, "d", false, 0, 0, 0, nil, nil, nil)
 	}
-	s.each(func(t *schema.Table) {
+	s.eachSeen(func(t *schema.Table, readable bool) {
 		kind, am := "r", int64(2)
 		if t.ID >= 1<<62 {
 			kind, am = "v", 0
+		}
+		if !readable {
+			row(TableOID(t), t.Name, s.SchemaOID(t.Database), am, kind, 0, false)
+			return
 		}
 		key := keyOf(t)
 		row(TableOID(t), t.Name, s.SchemaOID(t.Database), am, kind, len(t.Columns), key != nil)
@@ -318,18 +342,28 @@ func activityRows(s *Source, add func(...any)) error {
 }
 
 func roleRows(s *Source, add func(...any)) error {
-	row := func(oid int64, name string) {
-		add(name, false, true, false, false, true, false, -1, "********", nil, false, nil, oid)
+	row := func(oid int64, name string, login bool) {
+		add(name, false, true, false, false, login, false, -1, "********", nil, false, nil, oid)
 	}
-	row(OwnerOID, Owner)
-	for _, name := range s.users() {
-		row(UserOID(name), name)
+	row(OwnerOID, Owner, true)
+	users := s.users()
+	for _, name := range users {
+		row(UserOID(name), name, true)
+	}
+	for _, h := range s.Holders() {
+		if h.OID != PublicRole && h.OID != CurrentRole && h.Name != Owner && !slices.Contains(users, h.Name) {
+			row(h.OID, h.Name, false)
+		}
 	}
 	return nil
 }
 
 func userRows(s *Source, add func(...any)) error {
-	return roleRows(s, func(v ...any) { add(v[0], v[12], false, false, false, false, "********", nil, nil) })
+	return roleRows(s, func(v ...any) {
+		if login, _ := v[5].(bool); login {
+			add(v[0], v[12], false, false, false, false, "********", nil, nil)
+		}
+	})
 }
 
 func authidRows(s *Source, add func(...any)) error {
@@ -339,9 +373,9 @@ func authidRows(s *Source, add func(...any)) error {
 }
 
 func tableViewRows(s *Source, add func(...any)) error {
-	s.each(func(t *schema.Table) {
+	s.eachSeen(func(t *schema.Table, readable bool) {
 		if t.ID < 1<<62 {
-			add(t.Database, t.Name, Owner, nil, keyOf(t) != nil, false, false, false)
+			add(t.Database, t.Name, Owner, nil, readable && keyOf(t) != nil, false, false, false)
 		}
 	})
 	return nil
