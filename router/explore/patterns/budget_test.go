@@ -3,6 +3,7 @@ package patterns
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,14 +12,15 @@ import (
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/scope"
 	"cordwood/router/query"
+	"cordwood/router/query/statement"
 )
 
 // slow is a source of a table with the given number of rows. Its queries end at their deadline, or with errWhole if
-// they have no deadline.
+// they have no deadline. It counts those with a deadline, and of these the ones for a sample.
 type slow struct {
-	rows    int64
-	table   *schema.Table
-	limited int
+	rows             int64
+	table            *schema.Table
+	limited, sampled int
 }
 
 var errWhole = errors.New("counted without a budget")
@@ -40,33 +42,46 @@ func (s *slow) Extents(context.Context, []*schema.Table) (map[uint64]*query.Exte
 }
 
 // Execute implements scope.Source.
-func (s *slow) Execute(ctx context.Context, _ query.Request, _ func(context.Context, query.Result) error) error {
+func (s *slow) Execute(ctx context.Context, r query.Request, _ func(context.Context, query.Result) error) error {
 	if _, ok := ctx.Deadline(); !ok {
 		return errWhole
 	}
-	s.limited++
+	if s.limited++; strings.Contains(r.Statements[0].(*statement.Query).Text, " UNION ALL ") {
+		s.sampled++
+	}
 	<-ctx.Done()
 	return errs.New(errs.QueryTimeout, "the query was aborted")
 }
 
-// TestBudgetWithoutSample checks that, if there are too few rows for a sample, they are counted once and without the
-// budget.
-func TestBudgetWithoutSample(t *testing.T) {
+// TestBudget checks which rows are counted if the time never suffices: all of them, if they are not too many, and then
+// smaller and smaller samples; only the smallest one without a limit.
+func TestBudget(t *testing.T) {
 	t.Parallel()
-	for rows, limited := range map[int64]int{budget.SampleRows: 0, budget.SampleRows + 1: 1, budget.MaxExact + 1: 0} {
+	for _, test := range []struct {
+		rows             int64
+		limit            time.Duration
+		limited, sampled int
+	}{
+		{leastSample, time.Millisecond, 0, 0},
+		{leastSample + 1, time.Millisecond, 1, 0},
+		{budget.MaxExact, 30 * time.Millisecond, 2, 1},
+		{budget.MaxExact, 150 * time.Millisecond, 3, 2},
+		{budget.MaxExact + 1, 30 * time.Millisecond, 1, 1},
+	} {
 		table := &schema.Table{ID: 1, Database: "public", Name: "app", Columns: []schema.Column{
 			{Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
 			{Name: "message", Type: schema.String},
 		}}
-		s := &slow{rows: rows, table: table.Index()}
+		s := &slow{rows: test.rows, table: table.Index()}
 		from := "1970-01-01T00:00:00Z"
 		sc, err := scope.Resolve(t.Context(), s, scope.Request{Tables: []string{"app"}, From: &from}, time.Unix(10, 0), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Find(t.Context(), sc, Request{Limit: 1, Budget: time.Millisecond})
-		if !errors.Is(err, errWhole) || s.limited != limited {
-			t.Errorf("%d rows: %d counts with a budget, want %d; the error is %v", rows, s.limited, limited, err)
+		_, err = Find(t.Context(), sc, Request{Limit: 1, Budget: test.limit})
+		if !errors.Is(err, errWhole) || s.limited != test.limited || s.sampled != test.sampled {
+			t.Errorf("%d rows in %s: %d counts with a limit, %d of samples, want %d and %d; the error is %v", test.rows,
+				test.limit, s.limited, s.sampled, test.limited, test.sampled, err)
 		}
 	}
 }

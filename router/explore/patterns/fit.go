@@ -90,8 +90,7 @@ func (p *Pattern) recount(masks []*mask, found []bool) {
 	}
 }
 
-// verify asks the engine how many rows the searches find whose counts may be wrong, if this does not take longer than
-// an exact count may take. Counts of a sample stay estimates.
+// verify asks the engine how many rows the searches find whose counts may be wrong, within the rest of the budget. Counts of a sample stay estimates.
 func (f *finder) verify(ctx context.Context, all []*Pattern) error {
 	var doubtful []*Pattern
 	for _, p := range all {
@@ -103,7 +102,7 @@ func (f *finder) verify(ctx context.Context, all []*Pattern) error {
 		return nil
 	}
 	var counts []int64
-	late, err := budget.Try(ctx, f.req.Budget, func(ctx context.Context) (err error) {
+	late, err := budget.Try(ctx, time.Until(f.until), func(ctx context.Context) (err error) {
 		counts, err = f.countFound(ctx, doubtful)
 		return err
 	})

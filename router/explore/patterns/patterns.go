@@ -94,6 +94,9 @@ type Answer struct {
 	Rows  int64 `json:"rows"`
 	Other int64 `json:"other"`
 
+	// BeforeAbout is set if the counts of the preceding range were estimated from a sample.
+	BeforeAbout bool `json:"before_about,omitempty"`
+
 	// SampledRows is the number of rows from which the counts were estimated, and SampledOf the number of all rows; 0
 	// means that the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
@@ -101,8 +104,11 @@ type Answer struct {
 
 // finder finds the patterns of one request.
 type finder struct {
-	scope   *scope.Scope
-	req     *Request
+	scope *scope.Scope
+	req   *Request
+	// until is when exact counts are given up.
+	until time.Time
+	// sampled has the rows that were counted; nil means all of them.
 	sampled *budget.Sample
 	extents map[uint64]*query.Extent
 	tree    *tree[*merged]
@@ -124,7 +130,7 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	if req.Limit < 1 || req.Limit > MaxLimit {
 		return nil, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", req.Limit, MaxLimit)
 	}
-	f := &finder{scope: s, req: &req}
+	f := &finder{scope: s, req: &req, until: time.Now().Add(req.Budget)}
 	if err := f.chooseField(); err != nil {
 		return nil, err
 	}
@@ -136,32 +142,19 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 		return nil, err
 	}
 	f.extents = extents
-	rows := budget.Estimate(s, extents).Rows
-	late, err := f.countInTime(ctx, rows)
+	read, of, err := f.inTime(ctx, func(ctx context.Context, part *budget.Sample) error {
+		f.sampled = part
+		return f.count(ctx)
+	})
 	if err != nil {
 		return nil, err
 	}
 	a, err := f.answer(ctx)
-	if err == nil && late {
-		a.SampledRows, a.SampledOf = min(budget.SampleRows, rows), rows
-		a.scale(float64(a.SampledOf) / float64(max(a.SampledRows, 1)))
+	if err == nil && f.sampled != nil {
+		a.SampledRows, a.SampledOf = read, of
+		a.scale(float64(of) / float64(max(read, 1)))
 	}
 	return a, err
-}
-
-// countInTime counts exactly or, if that takes too long, a sample. sampled is set if it counted a sample.
-func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err error) {
-	part, ok := budget.NewSample(f.scope, f.extents, budget.SampleRows)
-	if f.req.Exact || !ok { // no sample is available
-		return false, f.count(ctx)
-	}
-	if rows <= budget.MaxExact {
-		if late, err := budget.Try(ctx, f.req.Budget, f.count); err != nil || !late {
-			return false, err
-		}
-	}
-	f.sampled = part
-	return true, f.count(ctx)
 }
 
 // chooseField finds the field that contains the texts.
@@ -290,30 +283,42 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 	now := f.scope.Range
 	defer func() { f.scope.Range = now }()
 	f.scope.Range = scope.Range{From: now.From.Add(-now.To.Sub(now.From)), To: now.From}
-	for _, p := range a.Patterns {
-		p.Before = new(int64)
+	counts, by := make([]int64, len(a.Patterns)), 1.
+	read, of, err := f.inTime(ctx, func(ctx context.Context, part *budget.Sample) error {
+		clear(counts)
+		a.BeforeAbout = part != nil
+		return f.countFits(ctx, part, a.Patterns, counts)
+	})
+	if err != nil {
+		return err
 	}
-	sampled, by := (*budget.Sample)(nil), 1.
-	if f.sampled != nil {
-		if part, ok := budget.NewSample(f.scope, f.extents, budget.SampleRows); ok {
-			sampled, by = part, float64(budget.Estimate(f.scope, f.extents).Rows)/budget.SampleRows
-		}
+	if a.BeforeAbout {
+		by = float64(of) / float64(max(read, 1))
 	}
+	for i, p := range a.Patterns {
+		n := int64(math.Round(float64(counts[i]) * by))
+		p.Before = &n
+	}
+	return nil
+}
+
+// countFits counts the texts that the searches for patterns find among some rows of the range.
+func (f *finder) countFits(ctx context.Context, part *budget.Sample, list []*Pattern, counts []int64) error {
 	for _, t := range f.scope.Tables {
 		if t.Def.Column(f.req.Field) == nil {
 			continue
 		}
 		column := scope.Ident(f.req.Field)
-		sql := "SELECT " + Mask(column) + ", count(*), max(" + begin(column, exampleChars) + ") FROM " + sampled.From(t) +
-			f.scope.Where(t, column+" IS NOT NULL", sampled.Condition(t)) +
+		sql := "SELECT " + Mask(column) + ", count(*), max(" + begin(column, exampleChars) + ") FROM " + part.From(t) +
+			f.scope.Where(t, column+" IS NOT NULL", part.Condition(t)) +
 			" GROUP BY 1 ORDER BY 2 DESC LIMIT " + fmt.Sprint(maxMasks)
 		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			texts := format.Text(rec.Column(2))
 			for i := range int(rec.NumRows()) {
 				text := texts(i)
-				for _, p := range a.Patterns {
+				for k, p := range list {
 					if p.fit.finds(text) {
-						*p.Before += int64(math.Round(float64(number(rec.Column(1), i)) * by))
+						counts[k] += number(rec.Column(1), i)
 					}
 				}
 			}
