@@ -39,8 +39,8 @@ func (c *column) addMembers(prefix string, members map[string]any, depth int) {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		// A search cannot refer to such a member.
-		if name == "" || strings.Contains(name, ".") || len(prefix)+len(name) > maxPathBytes {
+		// A search cannot refer to a member whose name has an empty part between dots.
+		if slices.Contains(strings.Split(name, "."), "") || len(prefix)+len(name) > maxPathBytes {
 			continue
 		}
 		path := prefix + name

@@ -136,7 +136,8 @@ func (c *Columns) find(name string, at span) (t target, found bool, err error) {
 		fmt.Sprintf("%s is ambiguous (%s): write the whole name", excerpt(name), strings.Join(shown, ", ")))
 }
 
-// inside returns the meaning of name as a path into a JSON column.
+// inside returns the meaning of name as a path into a JSON column. A key may have dots itself, so the value is that of
+// the first way to divide the path into keys for which there is one: the way with the most keys comes first.
 func (c *Columns) inside(name string) (target, bool) {
 	for i := len(name) - 1; i > 0; i-- {
 		if name[i] != '.' {
@@ -150,15 +151,15 @@ func (c *Columns) inside(name string) (target, bool) {
 		if slices.Contains(keys, "") {
 			return target{}, false
 		}
-		expr := Ident(col.Name)
-		for k, key := range keys {
-			arrow := "->"
-			if k == len(keys)-1 {
-				arrow = "->>"
-			}
-			expr += arrow + schema.QuoteLiteral(key)
+		var exprs []string
+		for _, way := range divisions(keys) {
+			exprs = append(exprs, member(Ident(col.Name), way))
 		}
-		return target{expr: "(" + expr + ")", typ: schema.String}, true
+		expr := "(" + exprs[0] + ")"
+		if len(exprs) > 1 {
+			expr = "coalesce(" + strings.Join(exprs, ", ") + ")"
+		}
+		return target{expr: expr, typ: schema.String}, true
 	}
 	return target{}, false
 }
