@@ -23,11 +23,11 @@ var (
 	// SQL are the parameters of /v1/sql, in the query string or in a form.
 	SQL = []string{
 		"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness", "timeout", "filename", "integers",
-		"nulls",
+		"nulls", "formulas",
 	}
 	LogQuery = []string{
 		"db", "query", "limit", "format", "allow_partial", "consistency", "max_staleness", "timeout", "filename", "integers",
-		"nulls",
+		"nulls", "formulas",
 	}
 	Tail = []string{
 		"db", "table", "search", "message_column", "level_column", "where", "since", "shape", "integers", "max_value_bytes",

@@ -97,13 +97,15 @@ func WriteSafe(w io.Writer, f Format, rows Rows) (n int64, err error) {
 	return WriteWith(w, f, rows, Options{Safe: true})
 }
 
-// Options change NDJSON. Other formats ignore them.
+// Options change NDJSON and CSV. Other formats ignore them.
 type Options struct {
 	// Safe is for readers whose numbers are doubles: integers beyond ±(2^53−1), decimals with more than
 	// 15 significant digits, NaN and infinities are texts.
 	Safe bool
 	// OmitNulls leaves out the columns in which a row is null.
 	OmitNulls bool
+	// NoFormulas puts an apostrophe in front of the texts in CSV that a spreadsheet would run as formulas.
+	NoFormulas bool
 }
 
 // WriteWith writes rows like Write.
@@ -118,7 +120,7 @@ func WriteWith(w io.Writer, f Format, rows Rows, options Options) (n int64, err 
 	case f == NDJSON:
 		err = writeNDJSON(out, src, options)
 	case f == CSV, f == CSVWithNames, f == CSVWithNamesAndTypes:
-		err = writeCSV(out, src, f >= CSVWithNames, f == CSVWithNamesAndTypes)
+		err = writeCSV(out, src, f >= CSVWithNames, f == CSVWithNamesAndTypes, options)
 	case f == Table:
 		err = writeTable(out, src)
 	case f == Arrow:

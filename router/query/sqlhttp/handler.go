@@ -237,7 +237,9 @@ func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 		rows = true
 		setPartialHeader(a.w, h.namedIn(r, res.Partial))
 		a.until, _ = ctx.Deadline()
-		_, err := format.WriteWith(a, in.format, res.Rows, format.Options{Safe: in.safe, OmitNulls: in.omitNulls})
+		_, err := format.WriteWith(a, in.format, res.Rows, format.Options{
+			Safe: in.safe, OmitNulls: in.omitNulls, NoFormulas: in.noFormulas,
+		})
 		return err
 	})
 	if err == nil && !rows {

@@ -583,7 +583,8 @@ func TestLinks(t *testing.T) {
 	}
 	for _, query := range []string{
 		"timeout=soon", "filename=a%2Fb", "filename=..%5Cb", "filename=a%0D%0AX:b", "filename=" + strings.Repeat("x", 201),
-		"integers=few", "timeout=1s&timeout=2s", "nulls=some", "nulls=omit", "nulls=omit&format=csv",
+		"integers=few", "timeout=1s&timeout=2s", "nulls=some", "nulls=omit", "nulls=omit&format=csv", "formulas=text",
+		"formulas=some&format=csv",
 	} {
 		if w := get(query); w.Code != 400 {
 			t.Errorf("%.50s: %d", query, w.Code)

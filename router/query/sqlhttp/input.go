@@ -33,6 +33,8 @@ type input struct {
 	safe bool
 	// omitNulls: rows in NDJSON have only the columns in which they are not null.
 	omitNulls bool
+	// noFormulas: texts in CSV that a spreadsheet would run as formulas have an apostrophe in front.
+	noFormulas bool
 	// filename is the name under which a browser keeps the answer; empty means that it shows it.
 	filename string
 }
@@ -95,7 +97,7 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 
 // readParameters reads the format of the answer and what rows it has.
 func (in *input) readParameters(p *parameters) (err error) {
-	name, limit, nulls := p.get("format"), p.get("limit"), p.get("nulls")
+	name, limit, nulls, formulas := p.get("format"), p.get("limit"), p.get("nulls"), p.get("formulas")
 	if p.err != nil {
 		return p.err
 	}
@@ -110,6 +112,15 @@ func (in *input) readParameters(p *parameters) (err error) {
 		return errs.New(errs.InvalidArguments, "parameter nulls is omit, which is possible only with format=ndjson")
 	default:
 		in.omitNulls = true
+	}
+	switch {
+	case formulas == "", formulas == "keep":
+	case formulas != "text":
+		return errs.New(errs.InvalidArguments, "parameter formulas is %.40q: it must be keep or text", formulas)
+	case in.format != format.CSV && in.format != format.CSVWithNames && in.format != format.CSVWithNamesAndTypes:
+		return errs.New(errs.InvalidArguments, "parameter formulas is text, which is possible only with a format of CSV")
+	default:
+		in.noFormulas = true
 	}
 	if limit != "" {
 		if in.query.Limit, err = strconv.ParseUint(limit, 10, 63); err != nil {
