@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 	"go.yaml.in/yaml/v3"
@@ -316,4 +317,34 @@ func (s settings) texts() map[string]string {
 		texts[key] = fmt.Sprint(value)
 	}
 	return texts
+}
+
+// TestSenderKeys moves through the list of senders with the keyboard: one stop of Tab, arrows within.
+func TestSenderKeys(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/add")
+	b.until(`document.querySelectorAll('.senders button[tabindex="0"]').length === 1`)
+	eval[bool](b, `(document.querySelector('[data-ui=sender-curl]').focus(), true)`)
+	b.keys(kb.ArrowRight + kb.ArrowDown)
+	b.until(`document.activeElement === document.querySelectorAll('.senders button')[2]`)
+	b.keys(kb.End + kb.ArrowLeft)
+	b.until(`document.activeElement === [...document.querySelectorAll('.senders button')].at(-2)`)
+	b.keys(kb.Home + kb.ArrowRight + kb.Enter)
+	b.until(`document.querySelectorAll('.senders button')[1].ariaPressed === 'true' &&
+		document.activeElement === document.querySelector('.senders button[tabindex="0"]')`)
+}
+
+// TestRowsBefore opens Add data for a table whose rows are older than what the page waits for: it says that they are
+// there, and leads to them.
+func TestRowsBefore(t *testing.T) {
+	s := start(t)
+	rows := logs(2)
+	for _, row := range rows {
+		row["ts"] = time.Now().Add(-time.Hour).UnixMilli()
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/add?t=app")
+	b.until(`document.querySelector('[data-ui=rows-before]').textContent.includes('2 rows from before')`)
+	b.click(`[data-ui=rows-before] a`)
+	b.until(`location.pathname === '/dashboard/explore' && location.search.includes('t=app')`)
 }

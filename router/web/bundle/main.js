@@ -1,1 +1,1 @@
-import"./chunk-Y7IDU5AM.js";
+import"./chunk-MZCOJ6VS.js";

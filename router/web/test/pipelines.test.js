@@ -14,10 +14,17 @@ import { createPipelineList } from '../app/stores/pipelinelist.js';
 import { createPipelines, dataOf } from '../app/stores/pipelines.js';
 import { joinShards } from '../app/stores/tables.js';
 
+/** A storage of texts, and what another tab is told when it changes. @param {Map<string, string>} kept @param {(key: string) => void} [onChange] */
+const storageOf = (kept, onChange = () => {}) => ({
+  getItem: (/** @type {string} */ key) => kept.get(key) ?? null,
+  setItem: (/** @type {string} */ key, /** @type {string} */ value) => (kept.set(key, value), onChange(key)),
+  removeItem: (/** @type {string} */ key) => (kept.delete(key), onChange(key)),
+});
+
 /** @param {object} with_ */
 const create = (with_) => {
   const { api, clock } = /** @type {any} */ (with_);
-  return createPipelines(/** @type {any} */ ({ ...with_, all: createPipelineList(api, clock) }));
+  return createPipelines(/** @type {any} */ ({ session: storageOf(new Map()), ...with_, all: createPipelineList(api, clock) }));
 };
 
 test('lines that differ are removed and added, others stay', () => {
@@ -215,7 +222,7 @@ function reloads() {
     },
   };
   const clock = { now: () => 0, wait: async () => undefined };
-  return { server, kept, load: () => create({ api, storage, clock }) };
+  return { server, kept, load: () => create({ api, storage, session: storage, clock }) };
 }
 
 test('a text that was not saved survives a reload, until it is saved or discarded', async () => {
@@ -368,4 +375,57 @@ test('all faults of a line are underlined, and nothing behind them', () => {
   assert.equal(wrong.map((p) => p.text).join(''), line[0].text);
   assert.deepEqual(rangeOf({ line: 1, column: 3, end_line: 2, end_column: 1, message: '' }), [2, Infinity]); // it goes on in the next line
   assert.deepEqual(rangeOf({ line: 1, column: 3, message: '' }), [2, 3]);
+});
+
+/** Tabs of one browser with a pipeline open. @param {number} count @param {boolean} [copies] a tab is a copy of the first one */
+async function tabs(count, copies = false) {
+  const kept = new Map();
+  const sessions = Array.from({ length: count }, () => new Map(copies ? [['cordwood.tab', 'one']] : []));
+  let time = 0;
+  const clock = { now: () => ++time, wait: async () => undefined };
+  const api = { json: async () => ({ pipelines: [{ name: 'p', version: 'v1', pipeline: 'stored', versions: [] }] }) };
+  /** @type {ReturnType<typeof create>[]} */
+  const list = [];
+  const load = (/** @type {number} */ i) => {
+    const storage = storageOf(kept, (key) => queueMicrotask(() => list.forEach((tab, k) => k !== i && tab.draftsChanged(key))));
+    list[i] = create({ api, storage, session: storageOf(sessions[i]), clock });
+    return list[i];
+  };
+  for (let i = 0; i < count; i++) await load(i).open('p', '');
+  return { list, load, kept };
+}
+
+for (const copies of [false, true]) {
+  test(`two tabs keep their own texts of a pipeline${copies ? ', one of them a copy of the other' : ''}`, async () => {
+    const { list, load, kept } = await tabs(2, copies);
+    const [first, second] = list;
+    first.write('of the first');
+    await Promise.resolve();
+    assert.equal(second.draft.value, 'stored');
+    assert.equal(second.otherDraft.value?.text, 'of the first', 'the second tab is told');
+    second.write('of the second');
+    await Promise.resolve();
+    for (const [i, text] of ['of the first', 'of the second'].entries()) {
+      const again = load(i); // as after a reload
+      await again.open('p', '');
+      assert.equal(again.draft.value, text);
+      assert.notEqual(again.otherDraft.value?.text, text);
+    }
+    list[0].discard();
+    list[1].discard();
+    assert.equal(kept.has('cordwood.draft.p'), false);
+  });
+}
+
+test('a tab goes on with the text of another, which was closed', async () => {
+  const { list, load } = await tabs(2);
+  list[0].write('left behind');
+  list.splice(0, 1, list[1]);
+  await Promise.resolve();
+  list[1].takeOther();
+  assert.equal(list[1].draft.value, 'left behind');
+  list[1].dropOther();
+  const again = load(1);
+  await again.open('p', '');
+  assert.deepEqual([again.draft.value, again.otherDraft.value], ['left behind', null]);
 });

@@ -49,7 +49,7 @@ function levelsOf(explore) {
 /** The values of the bars: a click shows only one of them, a click with Alt hides it. @param {{explore: Explore, hide: string[], hidden: boolean}} props */
 function Legend({ explore, hide, hidden }) {
   const by = explore.by.value;
-  /** @type {{value: unknown, counts: number[]}[]} */
+  /** @type {{value: unknown, other?: boolean, counts: number[]}[]} */
   const series = explore.hits.value.value?.series ?? [];
   return html`<span class="legend">${series.map((s, place) => {
     const name = s.value === null ? 'none' : String(s.value);
@@ -57,10 +57,10 @@ function Legend({ explore, hide, hidden }) {
       if (event.altKey) {
         const kept = hide.includes(name) ? hide.filter((h) => h !== name) : [...hide, name];
         explore.set({ hide: joinNames([...kept, ...(hidden ? ['hist'] : [])]) }, { replace: true });
-      } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(by === 'level' ? levelField(explore) : by, name, ':'));
+      } else if (s.value !== null && !s.other) void explore.only(clauseFor(by === 'level' ? levelField(explore) : by, name, ':'));
     };
     return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Show only this. With Alt: hide it" onClick=${choose}><i
-      style=${{ background: colourOf(s.value, place, levelsOf(explore)) }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
+      style=${{ background: colourOf(s.value, place, levelsOf(explore), s.other) }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
   })}</span>`;
 }
 

@@ -1,7 +1,7 @@
 // The fields of a table with their most frequent values. A click on a value edits the search.
 
 import { html, useState } from '../../vendor/core.js';
-import { clauseFor, valuesOf } from '../lib/edit.js';
+import { clauseFor, hasCondition, valuesOf } from '../lib/edit.js';
 import { formatCount, leafName, visible } from '../lib/format.js';
 import { NumberFacet } from './numberfacet.js';
 import { ValueFind } from './valuefind.js';
@@ -88,16 +88,17 @@ function distinctText(facet) {
 }
 
 /** @param {any} props */
-function Values({ facet, exact, text, onOnly, onWithout, onEither, onFind }) {
+function Values({ facet, exact, text, level, onOnly, onWithout, onEither, onFind }) {
   const [found, setFound] = useState(/** @type {import('./valuefind.js').Value[] | null} */ (null));
   const listed = found ?? facet.values;
   const most = Math.max(1, ...listed.map((/** @type {{count: number}} */ v) => v.count));
   const chosen = valuesOf(text, facet.name);
   const grouped = facet.values.length > 0;
+  const own = hasCondition(text, facet.name) || (facet.name === level && hasCondition(text, 'level'));
   const finder =
     (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${distinctText(facet)} onFind=${onFind} onFound=${setFound} />`;
   if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
-  return html`${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
+  return html`${own && html`<p class="quiet none" data-ui="own-condition">counted without its own condition in the search</p>`}${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
     (/** @type {{value: unknown, count: number}} */ { value, count }) => {
       const name = String(value);
       const clause = clauseFor(facet.name, name);

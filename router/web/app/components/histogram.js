@@ -8,18 +8,20 @@ import { offsetOf, partsOfTime } from '../lib/time.js';
 
 /** @typedef {import('../lib/geometry.js').Hits} Hits */
 
-// Colours of values that are not levels. None of them suggests an error.
-const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'edge', 'ink'];
+// Colours of values that are not levels. None of them suggests an error, or looks like that of the other values.
+const palette = ['accent', 'number', 'olive', 'bar-info', 'indigo', 'ink', 'brown', 'mint'];
 
 /**
  * The colour of a series: that of its level, else one by its place.
  * @param {unknown} value
  * @param {number} place
  * @param {boolean | 'status'} [byLevel] status: levels are those of HTTP, where others are requests that went well
+ * @param {boolean} [rest] the series has the values without a series of their own
  */
-export function colourOf(value, place, byLevel = true) {
+export function colourOf(value, place, byLevel = true, rest = false) {
   if (byLevel === 'status' && value === 'other') return 'var(--bar-info)';
-  if (value === null || value === 'other') return 'var(--bar-none)';
+  if (value === null) return 'var(--line-2)';
+  if (rest || (byLevel && value === 'other')) return 'var(--bar-none)';
   return byLevel && levels.includes(String(value)) ? `var(--bar-${value})` : `var(--${palette[place % palette.length]})`;
 }
 
@@ -140,11 +142,11 @@ function Brush({ from, to, count, text, onZoom, onCompare }) {
 
 /**
  * @param {number[]} ends
- * @param {{value: unknown, place: number}[]} shown
+ * @param {{value: unknown, other?: boolean, place: number}[]} shown
  * @param {boolean | 'status'} byLevel
  */
 function gradient(ends, shown, byLevel) {
-  const stops = ends.map((end, i) => `${colourOf(shown[i].value, shown[i].place, byLevel)} 0 ${end}px`);
+  const stops = ends.map((end, i) => `${colourOf(shown[i].value, shown[i].place, byLevel, shown[i].other)} 0 ${end}px`);
   return `linear-gradient(to top, ${[...stops, 'transparent 0'].join(', ')})`;
 }
 

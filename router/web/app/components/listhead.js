@@ -2,7 +2,7 @@
 
 import { html } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
-import { formatCount, shellQuoted, shellWord } from '../lib/format.js';
+import { formatCount, noFormulas, shellQuoted, shellWord } from '../lib/format.js';
 import { ColumnsMenu } from './columnsmenu.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
@@ -35,10 +35,12 @@ export function ListHead({ stores, onFields, fieldsHidden }) {
     }</div>`;
 }
 
+/** @type {[string, string, string, Record<string, string>][]} the format, its name, the end of the file's name, and parameters */
 const formats = [
-  ['ndjson', 'NDJSON'],
-  ['csvWithNames', 'CSV'],
-  ['parquet', 'Parquet'],
+  ['ndjson', 'NDJSON', 'ndjson', { nulls: 'omit' }],
+  ['csvWithNames', 'CSV', 'csv', {}],
+  ['csvWithNames', 'CSV for spreadsheets', 'csv', { formulas: 'text' }],
+  ['parquet', 'Parquet', 'parquet', {}],
 ];
 
 /** All rows of the search as a file: the browser asks the server for it and writes it to disk as it comes. @param {{explore: import('../stores/explore.js').Explore, user: string}} props */
@@ -50,16 +52,15 @@ function Export({ explore, user }) {
   const rows = () => (picked.length > 0 ? picked : explore.loadedRows());
   const linesOf = (/** @type {import('../lib/line.js').Row[]} */ of) =>
     of.map((row) => JSON.stringify({ [explore.shape.value.time]: row.time, ...row.v })).join('\n');
-  const request = (/** @type {string} */ format) => ({ sql, db, format, timeout: '1h', ...(format === 'ndjson' ? { nulls: 'omit' } : {}) });
+  const request = (/** @type {string} */ format, /** @type {Record<string, string>} */ more) => ({ sql, db, format, timeout: '1h', ...more });
   return html`<${Menu} button=${html`<span>Export</span>`} label="All rows of this search" ui="export" class="text change">${(
     /** @type {() => void} */ close,
   ) => html`
-    ${formats.map(([format, label]) => {
-      const end = format === 'csvWithNames' ? 'csv' : format;
-      const address = `/v1/sql?${new URLSearchParams({ ...request(format), filename: `${name}.${end}` })}`;
-      return html`<a class="choice" href=${address} download=${`${name}.${end}`} onClick=${close}>${label}</a>`;
+    ${formats.map(([format, label, end, more]) => {
+      const address = `/v1/sql?${new URLSearchParams({ ...request(format, more), filename: `${name}.${end}` })}`;
+      return html`<a class="choice" title=${more.formulas ? noFormulas : ''} href=${address} download=${`${name}.${end}`} onClick=${close}>${label}</a>`;
     })}
     <button class="choice" data-ui="copy-ndjson" onClick=${() => (close(), copyText(linesOf(rows())))}>Copy the ${picked.length > 0 ? 'selected' : 'loaded'} rows as NDJSON</button>
-    <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson') }, location.origin, user)))}>Copy as curl</button>
+    <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson', { nulls: 'omit' }) }, location.origin, user)))}>Copy as curl</button>
     <button class="choice" onClick=${() => (close(), copyText(`cordwood sql --db ${shellWord(db)} -o ndjson ${shellQuoted(sql)}`))}>Copy as cordwood sql</button>`}<//>`;
 }

@@ -50,7 +50,9 @@ export function Patterns({ stores }) {
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
     ${answer && list.length > 0 && html`<div class="patternhead" aria-hidden="true"><span class="count">rows<small>share</small></span><span class="when">over the range</span><span class="only">pattern</span><span class="wide before">range before</span><span class="wide since">first row here</span><span class="not"></span></div>`}
     <ul data-ui="patterns" class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
-      (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false && !p.about}
+      (
+        p,
+      ) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false && !p.about} aboutBefore=${answer?.before_about}
         onOnly=${() => explore.only(p.query, { view: 'rows' })} onWithout=${() => explore.without(`(${p.query})`)} />`,
     )}</ul>
     ${answer && answer.other > 0 && html`<div class="foot"><span>${formatCount(answer.other)} rows have none of these patterns</span></div>`}`;
@@ -66,11 +68,11 @@ function ChooseText({ texts, onChoose }) {
     <p class="acts">${texts.slice(0, 20).map((name) => html`<button class="button" data-ui="pattern-field" onClick=${() => onChoose(name)}>${name}</button> `)}</p><//>`;
 }
 
-/** @param {{pattern: Pattern, total: number, zone: string, exact: boolean, onOnly: () => void, onWithout: () => void}} props */
-function PatternLine({ pattern, total, zone, exact, onOnly, onWithout }) {
+/** @param {{pattern: Pattern, total: number, zone: string, exact: boolean, aboutBefore: boolean | undefined, onOnly: () => void, onWithout: () => void}} props */
+function PatternLine({ pattern, total, zone, exact, aboutBefore, onOnly, onWithout }) {
   const share = total > 0 ? (pattern.count / total) * 100 : 0;
   const worst = levels.find((level) => pattern.levels[level] > 0 && isBad(level)) ?? '';
-  const before = pattern.before === 0 ? 'new' : formatCount(pattern.before);
+  const before = (aboutBefore ? '≈ ' : '') + (pattern.before === 0 ? 'new' : formatCount(pattern.before));
   return html`<li data-ui="pattern" class=${worst}>
     <span class="count">${exact ? '' : '≈ '}${formatCount(pattern.count)}<small>${share < 0.1 ? '< 0.1' : share.toFixed(1)} %</small></span>
     <${Spark} counts=${pattern.spark} level=${worst} />

@@ -62,6 +62,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
   const chooser = html`<${TableChooser} tables=${stores.tables.all.value} chosen=${table} onChoose=${compare} />`;
   const toLine = (/** @type {number} */ line) => goToLine(area.current, line);
   return html`<${Title} stores=${stores} info=${info} mayWrite=${mayWrite} onSave=${() => setSaves(true)} onReplay=${onReplay} />
+    ${pipelines.otherDraft.value && html`<${OtherDraft} pipelines=${pipelines} />`}
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /><span class="grow"></span>
         ${mayWrite !== false && html`<span class="quiet tab-hint" aria-hidden="true">Tab indents, <kbd>Esc</kbd> <kbd>Tab</kbd> leaves</span>`}</div>
@@ -111,6 +112,12 @@ function Title({ stores, info, mayWrite, onSave, onReplay }) {
     }
     ${mayWrite === false && html`<span class="quiet" data-ui="may-not-write" title=${`Saving needs the privilege WRITE on ${pipelineTarget(name)}`}>You may not change it</span>`}
     ${mayWrite && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value || pipelines.isEmpty.value} onClick=${onSave}>Save as new version</button>`}</div>`;
+}
+
+/** Says that another tab has a text that is not saved. Who has one here too does not lose it by a click. @param {{pipelines: import('../main.js').Stores['pipelines']}} props */
+function OtherDraft({ pipelines }) {
+  return html`<div class="banner" data-ui="other-draft" role="status"><span>Another tab of this browser has, or had, a text of ${pipelines.name.value} that is not saved. Each tab keeps its own.</span>
+    ${!pipelines.changed.value && html`<button class="text go" data-ui="take-draft" onClick=${pipelines.takeOther}>Go on with it here</button>`}<button class="text go" data-ui="drop-draft" onClick=${pipelines.dropOther}>Forget it</button></div>`;
 }
 
 /** With which table the rows are compared. @param {{tables: {db: string, name: string}[], chosen: string, onChoose: (table: string) => void}} props */

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
-import { formatCount, formatDuration, visible, visibleLines } from '../lib/format.js';
+import { formatCount, formatDuration, noFormulas, visible, visibleLines } from '../lib/format.js';
 import { orderOf, toCSV, toJSON, toTSV } from '../lib/results.js';
 import { cellText, changesIn, splitStatements } from '../lib/statements.js';
 import { ColumnHeads } from './columnheads.js';
@@ -77,8 +77,8 @@ function Result({ stores, tab, answer, statement }) {
 function Take({ answer, order, statement, db }) {
   const { columns } = answer;
   const rows = () => order.map((i) => answer.rows[i]);
-  const link = (/** @type {string} */ format, /** @type {string} */ end) =>
-    `/v1/sql?${new URLSearchParams({ sql: statement, db, format, timeout: '1h', filename: `rows.${end}` })}`;
+  const link = (/** @type {string} */ format, /** @type {string} */ end, more = {}) =>
+    `/v1/sql?${new URLSearchParams({ sql: statement, db, format, timeout: '1h', filename: `rows.${end}`, ...more })}`;
   const save = (/** @type {string} */ text, /** @type {string} */ type, /** @type {string} */ end) => download(new Blob([text], { type }), `rows.${end}`);
   return html`<${Menu} button=${html`<span>Download or copy</span>`} label="Rows of the answer" ui="take" class="text change">${(
     /** @type {() => void} */ close,
@@ -88,6 +88,7 @@ function Take({ answer, order, statement, db }) {
       changesIn(statement).length === 0 &&
       html`<p class="quiet">All rows, by running it again</p>
       <a class="choice" href=${link('csvWithNames', 'csv')} download="rows.csv" onClick=${close}>CSV</a>
+      <a class="choice" title=${noFormulas} href=${link('csvWithNames', 'csv', { formulas: 'text' })} download="rows.csv" onClick=${close}>CSV for spreadsheets</a>
       <a class="choice" href=${link('ndjson', 'ndjson')} download="rows.ndjson" onClick=${close}>NDJSON</a>
       <a class="choice" href=${link('parquet', 'parquet')} download="rows.parquet" onClick=${close}>Parquet</a>`
     }

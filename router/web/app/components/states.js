@@ -45,7 +45,7 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, inForm = false 
 /** @param {{until: number}} props */
 function Countdown({ until }) {
   const now = useNow(500);
-  return html`Tried again in ${Math.max(0, Math.ceil((until - now) / 1000))} s.`;
+  return html`The next try is in ${Math.max(0, Math.ceil((until - now) / 1000))} s.`;
 }
 
 /**

@@ -11,10 +11,11 @@ import { clauseFor } from './edit.js';
 /**
  * @param {string} text
  * @param {number} caret
- * @param {{name: string, type: string, fill: number}[]} fields
+ * @param {{name: string, type: string, fill: number, json_paths?: string[]}[]} columns
  * @returns {Completion | null}
  */
-export function completionAt(text, caret, fields) {
+export function completionAt(text, caret, columns) {
+  const fields = columns.flatMap((c) => [c, ...(c.json_paths ?? []).map((path) => ({ ...c, name: `${c.name}.${path}` }))]);
   const before = text.slice(0, caret);
   const word = /(?:^|[\s(])-?([^\s():="]*)$/.exec(before);
   const inField = /(?:^|[\s(])-?([A-Za-z_][^\s():="]*):((?:[^\s()"<>=~][^\s()"]*)?)$/.exec(before);

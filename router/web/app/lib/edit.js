@@ -156,6 +156,14 @@ export function valuesOf(text, field) {
   return found;
 }
 
+/** Reports whether the text has a condition on a field at its top level. @param {string} text @param {string} field */
+export function hasCondition(text, field) {
+  return conjuncts(parseSearch(text).root).some((part) => {
+    const of = part.kind === 'not' ? part.of : part;
+    return of.kind === 'field' && of.name === field;
+  });
+}
+
 /**
  * Returns an expression that matches what the words of a text look for, for marking it in rows.
  * @param {string} text

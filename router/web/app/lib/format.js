@@ -210,3 +210,6 @@ export function shellQuoted(text) {
 export function sentence(text) {
   return text === '' ? '' : `${text[0].toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
+
+/** What CSV for spreadsheets is. */
+export const noFormulas = 'Texts that begin with =, +, - or @ have an apostrophe in front, so that no spreadsheet runs them as formulas';

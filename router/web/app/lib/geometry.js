@@ -1,6 +1,6 @@
 // The positions of the bars and times of a histogram.
 
-/** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean, cut?: {first: boolean, last: boolean}}} Hits */
+/** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, other?: boolean, counts: number[]}[], total: number, exact: boolean, cut?: {first: boolean, last: boolean}}} Hits */
 
 /**
  * Returns heights of the series of each bar, from the bottom, in pixels. A bar that is not empty has one at least.

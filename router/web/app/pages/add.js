@@ -58,9 +58,10 @@ export function AddPage({ stores }) {
       <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>
       <${PipelineNames} api=${stores.api} chosen=${pipeline} />
     </div>
-    <nav class="senders" aria-label="Senders">${senders.map(
-      (s) => html`<button class="text" aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
-    )}</nav>
+    <div class="senders" role="toolbar" aria-label="Senders" onKeyDown=${moveFocus}>${senders.map(
+      (s) =>
+        html`<button class="text" tabindex=${s === sender ? 0 : -1} aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
+    )}</div>
     ${sender.port && !wrong && html`<${ServerPort} api=${stores.api} flag=${sender.port.flag} value=${sender.port.text({ origin: location.origin, db, table, pipeline, user: '' })} open=${!signIn.user.value} />`}
     <section class="snippet" aria-label=${sender.name}><div class="head"><h2>${sender.name}</h2><span class="quiet">${sender.file}</span><span class="grow"></span>
       ${!wrong && html`<button class="button" onClick=${() => copyText(text)}>Copy</button>`}</div>
@@ -68,9 +69,19 @@ export function AddPage({ stores }) {
       ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
       ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to ${signIn.session.value?.auth === 'token' ? 'a token that may store rows' : `the password of ${signIn.user.value}`}.</p>`}</section>
     ${may && !wrongNames && html`<${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />`}
-    ${!wrongNames && html`<${FirstRows} stores=${stores} db=${db} table=${table} exists=${info !== undefined} />`}
+    ${!wrongNames && html`<${FirstRows} stores=${stores} db=${db} table=${table} info=${info} />`}
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
   </div>`;
+}
+
+/** Moves the focus among the senders by arrows, Home and End. @param {KeyboardEvent} event */
+function moveFocus(event) {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1, Home: -Infinity, End: Infinity }[event.key];
+  const list = [.../** @type {HTMLElement} */ (event.currentTarget).querySelectorAll('button')];
+  const at = list.indexOf(/** @type {HTMLButtonElement} */ (event.target));
+  if (!step || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  list[Math.max(0, Math.min(list.length - 1, at + step))].focus();
 }
 
 /**
@@ -160,8 +171,8 @@ function FileDrop({ adding, to }) {
   </section>`;
 }
 
-/** The first rows as they arrive. @param {{stores: import('../main.js').Stores, db: string, table: string, exists: boolean}} props */
-function FirstRows({ stores, db, table, exists }) {
+/** The first rows as they arrive. @param {{stores: import('../main.js').Stores, db: string, table: string, info: import('../stores/tables.js').TableInfo | undefined}} props */
+function FirstRows({ stores, db, table, info }) {
   const { adding, api, prefs } = stores;
   const narrow = useNarrow();
   const [fields] = useState(() => createLatest(clock));
@@ -171,7 +182,7 @@ function FirstRows({ stores, db, table, exists }) {
     if (some) void fields.run((signal) => api.json({ path: '/v1/explore/fields', body: { db, tables: [table] }, signal }), `${db}.${table}`);
   }, [some, db, table]);
   if (!some)
-    return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} key=${`${db}.${table}`} table=${table} exists=${exists} /></section>`;
+    return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} key=${`${db}.${table}`} db=${db} table=${table} info=${info} /></section>`;
   const answer = fields.value.value;
   return html`<section class="first pane" aria-live="polite" data-ui="first-row">
     <div class="head"><h2>${formatCount(adding.count.value)} ${adding.count.value === 1 ? 'row' : 'rows'} arrived in ${table}</h2>
@@ -207,11 +218,12 @@ function NewRejects({ stores, db, table }) {
     <${RejectList} stores=${stores} rejects=${found} /></section>`;
 }
 
-/** @param {{table: string, exists: boolean}} props */
-function Waiting({ table, exists }) {
+/** @param {{db: string, table: string, info: import('../stores/tables.js').TableInfo | undefined}} props */
+function Waiting({ db, table, info }) {
   const [began] = useState(Date.now());
   const now = useNow(1000);
   const seconds = Math.floor((now - began) / 1000);
-  return html`<p><span class="dot waiting"></span> Waiting for ${exists ? 'new rows' : 'the first row'} in <b class="mono">${table}</b>… ${seconds} s</p>
+  return html`<p><span class="dot waiting"></span> Waiting for ${info ? 'new rows' : 'the first row'} in <b class="mono">${table}</b>… ${seconds} s</p>
+    ${info && info.rows > 0 && html`<p class="quiet" data-ui="rows-before">It has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'} from before. <a class="text go" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></p>`}
     ${seconds >= patience && html`<p class="quiet" data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b class="mono">skip_error=true&on_reject=store</b> in the address to which the sender posts, the server keeps refused records, and they are shown here.</p>`}`;
 }

@@ -1,6 +1,6 @@
 // Pipelines: all of them, or one: its text, its samples, every step of one sample, and what would be stored.
 
-import { html, useEffect, useState } from '../../vendor/core.js';
+import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js';
 import { useIgnored } from '../components/ignored.js';
 import { PipelineEditor } from '../components/pipeline.js';
 import { useMayWrite } from '../components/may.js';
@@ -27,7 +27,8 @@ export function PipelinesPage({ stores }) {
   const known = pipelines.list.value.value;
   const isNew = view === 'new';
   const [replays, setReplays] = useState(false);
-  useEffect(() => {
+  // Before the reader can click: what is done to a pipeline must not be done to the one that was open before.
+  useLayoutEffect(() => {
     if (!name) return;
     if (isNew) {
       pipelines.resume(name);

@@ -5,7 +5,7 @@ import { createLatest } from './latest.js';
 
 /**
  * @typedef {{pattern: string, count: number, about?: boolean, before: number, levels: Record<string, number>, first: string, last: string, spark: number[], example: {id: string, text: string}, query: string}} Pattern
- * @typedef {{field: string, patterns: Pattern[], rows: number, other: number, exact: boolean, read?: {rows: number}}} Patterns
+ * @typedef {{field: string, patterns: Pattern[], rows: number, other: number, exact: boolean, before_about?: boolean, read?: {rows: number}}} Patterns
  * @typedef {{name: string, score: number, kind: string, values: {value: unknown, a: number, b: number}[]}} ComparedField
  * @typedef {{a: {rows: number}, b: {rows: number}, fields: ComparedField[], same: string[], unique: string[], low: boolean, exact: boolean}} Comparison
  */

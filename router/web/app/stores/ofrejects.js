@@ -6,8 +6,10 @@ import { createRejects } from './rejects.js';
 
 /** @param {import('../main.js').FirstStores} first */
 export function createForRejects({ api, pipelineList, rejectCount }) {
+  const pipelines = createPipelines({ api, storage: localStorage, session: sessionStorage, clock, all: pipelineList });
+  addEventListener('storage', (event) => pipelines.draftsChanged(event.key));
   return {
-    pipelines: createPipelines({ api, storage: localStorage, clock, all: pipelineList }),
+    pipelines,
     rejects: createRejects({ api, clock, counted: rejectCount }),
   };
 }

@@ -3,6 +3,7 @@
 import { batch, computed, signal } from '../../vendor/core.js';
 import { quoteText, tableTarget } from '../lib/sqlquote.js';
 import { faultsOf } from '../lib/yamltext.js';
+import { createDrafts } from './drafts.js';
 import { createLatest } from './latest.js';
 
 /**
@@ -26,11 +27,13 @@ const mostTraced = 10; // whose steps the server describes: the first ones, or t
 /**
  * @param {object} with_
  * @param {import('../lib/api.js').Api} with_.api
- * @param {Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>} with_.storage
+ * @param {Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>} with_.storage of all tabs
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} with_.session of this tab
  * @param {typeof import('./latest.js').clock} with_.clock
  * @param {import('./pipelinelist.js').PipelineList} with_.all
  */
-export function createPipelines({ api, storage, clock, all }) {
+export function createPipelines({ api, storage, session, clock, all }) {
+  const drafts = createDrafts({ storage, session, clock });
   const { list } = all;
   const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
   const dry = /** @type {import('./latest.js').Latest<Tested>} */ (createLatest(clock));
@@ -88,11 +91,12 @@ export function createPipelines({ api, storage, clock, all }) {
       dry.value.value = null;
       dry.error.value = null;
     });
+    drafts.open(wanted);
     taking.cancel();
     const now = await stored.run((signal) => readVersion(wanted, version, signal));
     if (!now) return false; // it cannot be read, or another text was opened meanwhile
     newest = version ? listed(wanted) : now.version;
-    const kept = readDraft(wanted);
+    const kept = drafts.open(wanted);
     const mine = kept && (!version || kept.of === version) ? kept : null;
     batch(() => {
       draft.value = mine?.text ?? now.pipeline;
@@ -109,6 +113,7 @@ export function createPipelines({ api, storage, clock, all }) {
    */
   function begin(wanted, text, lines) {
     taking.cancel();
+    drafts.open(wanted);
     batch(() => {
       name.value = wanted;
       stored.value.value = null;
@@ -116,9 +121,6 @@ export function createPipelines({ api, storage, clock, all }) {
       write(text);
     });
   }
-
-  /** Reports whether this browser keeps a text for a pipeline that was never saved. @param {string} of */
-  const isBegun = (of) => (readDraft(of)?.text ?? '') !== '';
 
   /** Goes on with a pipeline that is not stored yet, after a reload. @param {string} wanted */
   function resume(wanted) {
@@ -128,22 +130,25 @@ export function createPipelines({ api, storage, clock, all }) {
       name.value = wanted;
       stored.value.value = null;
       samples.value = readSamples(wanted);
-      draft.value = readDraft(wanted)?.text ?? '';
+      draft.value = drafts.open(wanted)?.text ?? '';
       draftOf.value = '';
     });
+    if (isEmpty.value) takeOther();
   }
 
   /** Changes the text. This browser keeps it until it is saved or discarded. @param {string} text */
   function write(text) {
     draft.value = text;
     const base = stored.value.value;
-    const key = `cordwood.draft.${name.value}`;
-    try {
-      if (text === base?.pipeline) storage.removeItem(key);
-      else storage.setItem(key, JSON.stringify({ of: draftOf.value || (base?.version ?? ''), text }));
-    } catch {
-      // storage is full or switched off
-    }
+    drafts.write(text === base?.pipeline ? null : { of: draftOf.value || (base?.version ?? ''), text });
+  }
+
+  /** Goes on with the text of another tab. */
+  function takeOther() {
+    const other = drafts.other.value;
+    if (!other) return;
+    draftOf.value = other.of === stored.value.value?.version ? '' : other.of;
+    write(other.text);
   }
 
   /** Goes on with the text as a change of the newest version, which somebody else stored meanwhile. */
@@ -161,20 +166,6 @@ export function createPipelines({ api, storage, clock, all }) {
   function discard() {
     write(stored.value.value?.pipeline ?? '');
     draftOf.value = proposed.value = '';
-  }
-
-  /**
-   * The text that was not saved, and the version for which it was written.
-   * @param {string} wanted
-   * @returns {{of: string, text: string} | null}
-   */
-  function readDraft(wanted) {
-    try {
-      const kept = JSON.parse(storage.getItem(`cordwood.draft.${wanted}`) ?? 'null');
-      return typeof kept?.of === 'string' && typeof kept.text === 'string' ? kept : null;
-    } catch {
-      return null;
-    }
   }
 
   /**
@@ -253,7 +244,7 @@ export function createPipelines({ api, storage, clock, all }) {
       return api.json({ path: `/v1/pipelines/${encodeURIComponent(of)}${query}`, method: 'POST', text, headers, signal });
     });
     if (saving.error.value) return false;
-    storage.removeItem(`cordwood.draft.${of}`);
+    drafts.saved(of);
     proposed.value = '';
     await load();
     return true;
@@ -276,7 +267,7 @@ export function createPipelines({ api, storage, clock, all }) {
 
   /** Forgets what this browser keeps of a pipeline. @param {string} of */
   function forget(of) {
-    storage.removeItem(`cordwood.draft.${of}`);
+    drafts.forget(of);
     storage.removeItem(`cordwood.samples.${of}`);
     if (name.value === of) name.value = '';
   }
@@ -377,7 +368,11 @@ export function createPipelines({ api, storage, clock, all }) {
     load,
     open,
     begin,
-    isBegun,
+    isBegun: drafts.has,
+    otherDraft: drafts.other,
+    takeOther,
+    dropOther: drafts.dropOther,
+    draftsChanged: drafts.changed,
     resume,
     write,
     rebase,
