@@ -1,1 +1,1 @@
-import"./chunk-MZCOJ6VS.js";
+import"./chunk-Q3QAFHCW.js";

@@ -98,7 +98,7 @@ function Values({ facet, exact, text, level, onOnly, onWithout, onEither, onFind
   const finder =
     (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${distinctText(facet)} onFind=${onFind} onFound=${setFound} />`;
   if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
-  return html`${own && html`<p class="quiet none" data-ui="own-condition">counted without its own condition in the search</p>`}${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
+  return html`${own && html`<p class="quiet none" data-ui="own-condition">counted without its own condition</p>`}${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
     (/** @type {{value: unknown, count: number}} */ { value, count }) => {
       const name = String(value);
       const clause = clauseFor(facet.name, name);

@@ -116,7 +116,7 @@ function Title({ stores, info, mayWrite, onSave, onReplay }) {
 
 /** Says that another tab has a text that is not saved. Who has one here too does not lose it by a click. @param {{pipelines: import('../main.js').Stores['pipelines']}} props */
 function OtherDraft({ pipelines }) {
-  return html`<div class="banner" data-ui="other-draft" role="status"><span>Another tab of this browser has, or had, a text of ${pipelines.name.value} that is not saved. Each tab keeps its own.</span>
+  return html`<div class="banner" data-ui="other-draft" role="status"><span>Another tab has, or had, a text of this pipeline that is not saved.</span>
     ${!pipelines.changed.value && html`<button class="text go" data-ui="take-draft" onClick=${pipelines.takeOther}>Go on with it here</button>`}<button class="text go" data-ui="drop-draft" onClick=${pipelines.dropOther}>Forget it</button></div>`;
 }
 

@@ -212,4 +212,4 @@ export function sentence(text) {
 }
 
 /** What CSV for spreadsheets is. */
-export const noFormulas = 'Texts that begin with =, +, - or @ have an apostrophe in front, so that no spreadsheet runs them as formulas';
+export const noFormulas = 'Texts that look like formulas have an apostrophe in front';
