@@ -25,12 +25,6 @@ func Time(millis *int64) (time.Duration, error) {
 	return time.Duration(*millis) * time.Millisecond, nil
 }
 
-// SampleSize returns the number of rows in a sample that replaces a count with the given time limit: SampleRows for the
-// default, and fewer for a shorter one.
-func SampleSize(limit time.Duration) int64 {
-	return int64(SampleRows * min(1, limit.Seconds()/usualBudget.Seconds()))
-}
-
 // Try runs count with a time limit, and reports whether it was aborted because of the limit, or not begun because there
 // is no time left. The error is count's own.
 func Try(ctx context.Context, limit time.Duration, count func(ctx context.Context) error) (late bool, err error) {

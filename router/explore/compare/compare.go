@@ -88,7 +88,7 @@ type Answer struct {
 	Same   []string `json:"same"`
 	Unique []string `json:"unique"`
 
-	// SampledRows is the approximate size of the sample from which the counts were estimated, and SampledOf the
+	// SampledRows is the size of the sample from which the counts were estimated, and SampledOf the
 	// number of all rows; 0 means that the counts are exact.
 	SampledRows, SampledOf int64 `json:"-"`
 }
@@ -130,7 +130,7 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		out, err = c.count(ctx, list)
 		return err
 	}
-	part, ok := budget.NewSample(both, extents, budget.SampleRows)
+	_, ok := budget.NewSample(both, extents, budget.LeastSample)
 	late := !req.Exact && ok && rows > budget.MaxExact
 	switch {
 	case req.Exact || !ok: // there is no sample to use instead
@@ -139,15 +139,21 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 		late, err = budget.Try(ctx, req.Budget, count)
 	}
 	if err == nil && late {
-		c.part = part
-		err = count(ctx)
+		err = budget.InSamples(ctx, both, extents, req.Budget, func(ctx context.Context, part *budget.Sample) error {
+			c.part = part
+			return count(ctx)
+		})
 	}
 	if err != nil {
 		return nil, err
 	}
 	if late {
-		out.SampledRows, out.SampledOf = min(budget.SampleRows, rows), rows
-		out.scale(float64(rows) / budget.SampleRows)
+		read, err := budget.SampledRows(ctx, both, c.part)
+		if err != nil {
+			return nil, err
+		}
+		out.SampledRows, out.SampledOf = read, max(rows, read)
+		out.scale(float64(out.SampledOf) / float64(max(read, 1)))
 	}
 	out.Unique = append(unique, out.Unique...)
 	return out, nil

@@ -75,13 +75,6 @@ func (c *counter) rows(ctx context.Context) (n int64, err error) {
 	return c.number(ctx, "SELECT count(*)"+from)
 }
 
-// sampledRows counts the rows of the sample, including those that do not match the search.
-func (c *counter) sampledRows(ctx context.Context) (n int64, err error) {
-	all := map[uint64]string{}
-	from, _ := c.from(nil, all)
-	return c.number(ctx, "SELECT count(*)"+from)
-}
-
 func (c *counter) number(ctx context.Context, sql string) (n int64, err error) {
 	err = c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 		if numbers, ok := rec.Column(0).(*array.Int64); ok && numbers.Len() > 0 {

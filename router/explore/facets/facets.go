@@ -16,6 +16,7 @@ import (
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
 	"cordwood/router/explore/scope"
+	"cordwood/router/query"
 )
 
 // The limits of a request.
@@ -105,6 +106,8 @@ type counter struct {
 	scope  *scope.Scope
 	req    *Request
 	fields []*field
+	// extents has the bounds of the files of the tables.
+	extents map[uint64]*query.Extent
 	// sample has the rows that are read; nil: all.
 	sample *budget.Sample
 	// newest has a condition for the rows that are read, by table id; nil if there is none.
@@ -156,28 +159,26 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 		f.scattered = i >= 0 && about.Fields[i].Unique > 0.5 && rows > manyRows
 		c.fields = append(c.fields, f)
 	}
-	sample, ok := budget.NewSample(s, extents, budget.SampleRows)
-	if !ok {
-		sample = nil
-	}
-	return c.run(ctx, rows, sample)
+	c.extents = extents
+	return c.run(ctx, rows)
 }
 
 // run counts exactly if there are few rows. With many rows, it counts only the fields with few values exactly, because
 // the shards keep counts of such values, and only if no search has to read each row. It counts the other fields in a
 // sample, and all fields if exact counts take too long. Without a sample, it always counts exactly.
-func (c *counter) run(ctx context.Context, rows int64, sample *budget.Sample) (*Answer, error) {
+func (c *counter) run(ctx context.Context, rows int64) (*Answer, error) {
 	var a *Answer
 	count := func(ctx context.Context) (err error) {
 		a, err = c.count(ctx)
 		return err
 	}
-	if c.req.Exact || sample == nil {
+	if _, ok := budget.NewSample(c.scope, c.extents, budget.LeastSample); c.req.Exact || !ok {
 		return a, orNothing(&a, count(ctx))
 	}
 	all, sampled := c.fields, []*field(nil)
 	if rows > budget.MaxExact {
-		c.described, c.describedBy = sample, float64(rows)/budget.SampleRows
+		c.described, _ = budget.NewSample(c.scope, c.extents, budget.SampleRows)
+		c.describedBy = float64(rows) / budget.SampleRows
 		c.fields, sampled = c.divide()
 	}
 	if len(c.fields) > 0 {
@@ -193,7 +194,11 @@ func (c *counter) run(ctx context.Context, rows int64, sample *budget.Sample) (*
 		return a, nil
 	}
 	c.fields = sampled
-	estimate, err := c.countSample(ctx, rows, sample)
+	var estimate *Answer
+	err := budget.InSamples(ctx, c.scope, c.extents, c.req.Budget, func(ctx context.Context, part *budget.Sample) (err error) {
+		estimate, err = c.countSample(ctx, rows, part)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +225,7 @@ func (c *counter) countSample(ctx context.Context, rows int64, sample *budget.Sa
 	if err != nil {
 		return nil, err
 	}
-	read, err := c.sampledRows(ctx)
+	read, err := budget.SampledRows(ctx, c.scope, sample)
 	if err != nil {
 		return nil, err
 	}

@@ -139,6 +139,10 @@ func (c *counter) run(ctx context.Context) error {
 		return err
 	}
 	c.share = float64(budget.SampleRows) / float64(rows)
+	if late, err = budget.Try(ctx, c.req.Budget, count); !late {
+		return err
+	}
+	c.share /= 8 // the machine is busy
 	return count(ctx)
 }
 

@@ -62,8 +62,8 @@ func TestBudget(t *testing.T) {
 		limit            time.Duration
 		limited, sampled int
 	}{
-		{leastSample, time.Millisecond, 0, 0},
-		{leastSample + 1, time.Millisecond, 1, 0},
+		{budget.LeastSample, time.Millisecond, 0, 0},
+		{budget.LeastSample + 1, time.Millisecond, 1, 0},
 		{budget.MaxExact, 30 * time.Millisecond, 2, 1},
 		{budget.MaxExact, 150 * time.Millisecond, 3, 2},
 		{budget.MaxExact + 1, 30 * time.Millisecond, 1, 1},
