@@ -26,6 +26,8 @@ type Filters struct {
 	// Units are the parts of the file if it is of ReadColdFilters; otherwise it is nil.
 	Units *Units
 	size  int
+	// textBytes is the part of size that the token filters have.
+	textBytes int
 
 	cache *PageCache
 	file  uint64 // the file's number in the cache
@@ -65,7 +67,22 @@ type columnFilter struct {
 }
 
 // ReadFilters reads the filters of a segment file. Bloom filters stay in the file.
-func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
+func ReadFilters(fsys vfs.FS, path string) (*Filters, error) { return readFile(fsys, path, true) }
+
+// ReadGroupFilters is like ReadFilters, but leaves out the token filters, which may have megabytes: MayContain is always
+// true. ReadFulltext reads them.
+func ReadGroupFilters(fsys vfs.FS, path string) (*Filters, error) { return readFile(fsys, path, false) }
+
+// ReadFulltext reads the token filters of a file, and returns their approximate size in bytes.
+func ReadFulltext(fsys vfs.FS, path string) (f *Fulltext, size int, err error) {
+	all, err := readFile(fsys, path, true)
+	if err != nil {
+		return nil, 0, err
+	}
+	return all.Fulltext, all.textBytes, nil
+}
+
+func readFile(fsys vfs.FS, path string, tokens bool) (*Filters, error) {
 	size, err := fsys.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read filters: %w", err)
@@ -75,7 +92,7 @@ func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
 		return nil, fmt.Errorf("read filters: %w", err)
 	}
 	defer f.Close()
-	out, err := readFilters(f, size, false)
+	out, err := readFilters(f, size, false, tokens)
 	if err != nil {
 		return nil, fmt.Errorf("read the filters of %s: %w", path, err)
 	}
@@ -92,7 +109,7 @@ func ReadColdFilters(r io.ReaderAt, size int64) (*Filters, error) {
 	if units == nil {
 		return nil, errors.New("read filters: the file is not striped")
 	}
-	out, err := readFilters(r, size, true)
+	out, err := readFilters(r, size, true, true)
 	if err != nil {
 		return nil, fmt.Errorf("read filters: %w", err)
 	}
@@ -101,8 +118,9 @@ func ReadColdFilters(r io.ReaderAt, size int64) (*Filters, error) {
 	return out, nil
 }
 
-// readFilters reads the filters of a file. If cold is set, it reads nothing but the footer.
-func readFilters(f io.ReaderAt, size int64, cold bool) (*Filters, error) {
+// readFilters reads the filters of a file. If cold is set, it reads nothing but the footer. If tokens is not set, it
+// leaves out the token filters.
+func readFilters(f io.ReaderAt, size int64, cold, tokens bool) (*Filters, error) {
 	md, err := parquet.ReadFooter(f, size)
 	if err != nil {
 		return nil, err
@@ -116,11 +134,11 @@ func readFilters(f io.ReaderAt, size int64, cold bool) (*Filters, error) {
 	}
 	text := ""
 	for i := range md.KeyValueMetadata {
-		if kv := &md.KeyValueMetadata[i]; kv.Key == KeyFulltext {
+		if kv := &md.KeyValueMetadata[i]; tokens && kv.Key == KeyFulltext {
 			text = kv.Value
 		}
 	}
-	out := &Filters{size: 200 + len(text), index: make(map[chunkID]*pageIndex)}
+	out := &Filters{size: 200 + len(text), textBytes: len(text), index: make(map[chunkID]*pageIndex)}
 	if out.Fulltext, err = parseFulltext(text); err != nil {
 		return nil, err
 	}

@@ -38,6 +38,27 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// checkApart checks that the token filters of a file are read apart from the others.
+func checkApart(t *testing.T, path string, field uint32) {
+	t.Helper()
+	groups, err := ReadGroupFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens, size, err := ReadFulltext(vfs.OS, path)
+	if err != nil || size == 0 || groups.Size()+size != all.Size() {
+		t.Errorf("%d bytes of token filters, %d of others, %d of both, %v", size, groups.Size(), all.Size(), err)
+	}
+	if len(groups.Groups) != len(all.Groups) || !groups.MayContain(field, 0, "absent") ||
+		all.MayContain(field, 0, "absent") || tokens.MayContain(field, 0, "absent") {
+		t.Error("the filters differ")
+	}
+}
+
 // TestFulltext writes messages in several row groups. The filters must find every word in its row
 // group, and find almost no absent words.
 func TestFulltext(t *testing.T) {
@@ -69,6 +90,7 @@ func TestFulltext(t *testing.T) {
 		t.Fatal(err)
 	}
 	msg, few, plain := tab.Columns[1].ID, tab.Columns[2].ID, tab.Columns[3].ID
+	checkApart(t, path, msg)
 	for i, r := range data {
 		if text, ok := r["msg"].(string); ok && !f.MayContain(msg, i/300, text) {
 			t.Fatalf("row %d: %q is not found in its row group", i, text)

@@ -287,7 +287,7 @@ func readAnything(data []byte) {
 	if u, err := readUnits(bytes.NewReader(data), int64(len(data))); err == nil && u != nil {
 		_ = u.Verify(bytes.NewReader(data))
 	}
-	f, err := readFilters(bytes.NewReader(data), int64(len(data)), false)
+	f, err := readFilters(bytes.NewReader(data), int64(len(data)), false, true)
 	if err != nil {
 		return
 	}

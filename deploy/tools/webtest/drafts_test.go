@@ -20,7 +20,8 @@ func TestTwoTabsOfPipeline(t *testing.T) {
 	second := open(t, s.url+"/dashboard/pipelines?name=mine")
 	tabs := []*tab{first, second}
 	for _, b := range tabs {
-		b.until(`document.querySelector('[data-ui=editor]').value.includes('dissect') && !document.querySelector('[data-ui=other-draft]')`)
+		b.until(`document.querySelector('[data-ui=editor]').value.includes('dissect') &&
+			!document.querySelector('[data-ui=other-draft]')`)
 	}
 	first.fill(`[data-ui=editor]`, pipelineText+"# of the first\n")
 	second.until(`document.querySelector('[data-ui=other-draft]') && document.querySelector('[data-ui=take-draft]')`)
@@ -29,8 +30,8 @@ func TestTwoTabsOfPipeline(t *testing.T) {
 	first.until(`document.querySelector('[data-ui=other-draft]')`)
 	for i, b := range tabs {
 		b.do(chromedp.Reload())
-		b.until(`document.querySelector('[data-ui=editor]').value.endsWith('# of the ` + []string{"first", "second"}[i] + `\n') &&
-			document.querySelector('[data-ui=other-draft]')`)
+		b.until(`document.querySelector('[data-ui=editor]').value
+			.endsWith('# of the ` + []string{"first", "second"}[i] + `\n') && document.querySelector('[data-ui=other-draft]')`)
 	}
 	first.click(`[data-ui=discard]`)
 	second.until(`!document.querySelector('[data-ui=other-draft]')`)

@@ -30,8 +30,8 @@ const timeAnswers = `window.drawn = (names, quiet = 400) => new Promise((done) =
 	});
 });`
 
-// TestManyRows measures searches in a large table of a server that runs already. WEB_BENCH_URL is the address of Explore
-// with this table. It needs a quiet machine.
+// TestManyRows measures searches in a large table of a server that runs already. WEB_BENCH_URL is the address of
+// Explore with this table. It needs a quiet machine.
 func TestManyRows(t *testing.T) {
 	address := os.Getenv("WEB_BENCH_URL")
 	if address == "" {

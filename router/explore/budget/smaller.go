@@ -19,19 +19,20 @@ const (
 )
 
 // InSamples runs count for a sample of the rows of s. If it does not end within limit, as on a busy machine, count runs
-// again for a smaller sample instead; for the smallest one it has no limit. There must be more than LeastSample rows in
-// files.
+// again for an eighth of these rows, without a limit. There must be more than LeastSample rows in files.
 func InSamples(ctx context.Context, s *scope.Scope, extents map[uint64]*query.Extent, limit time.Duration,
 	count func(context.Context, *Sample) error,
 ) error {
-	for want := min(sampleSize(limit), Estimate(s, extents).Rows/smaller); want > LeastSample; want /= smaller {
+	want := min(sampleSize(limit), Estimate(s, extents).Rows/smaller)
+	if want > LeastSample {
 		part, _ := NewSample(s, extents, want)
 		late, err := Try(ctx, limit, func(ctx context.Context) error { return count(ctx, part) })
 		if err != nil || !late {
 			return err
 		}
+		want /= smaller
 	}
-	part, _ := NewSample(s, extents, LeastSample)
+	part, _ := NewSample(s, extents, max(want, LeastSample))
 	return count(ctx, part)
 }
 

@@ -195,10 +195,11 @@ func (c *counter) run(ctx context.Context, rows int64) (*Answer, error) {
 	}
 	c.fields = sampled
 	var estimate *Answer
-	err := budget.InSamples(ctx, c.scope, c.extents, c.req.Budget, func(ctx context.Context, part *budget.Sample) (err error) {
+	countSample := func(ctx context.Context, part *budget.Sample) (err error) {
 		estimate, err = c.countSample(ctx, rows, part)
 		return err
-	})
+	}
+	err := budget.InSamples(ctx, c.scope, c.extents, c.req.Budget, countSample)
 	if err != nil {
 		return nil, err
 	}

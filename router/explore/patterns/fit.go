@@ -90,7 +90,8 @@ func (p *Pattern) recount(masks []*mask, found []bool) {
 	}
 }
 
-// verify asks the engine how many rows the searches find whose counts may be wrong, within the rest of the budget. Counts of a sample stay estimates.
+// verify asks the engine how many rows the searches find whose counts may be wrong, within the rest of the budget.
+// Counts of a sample stay estimates.
 func (f *finder) verify(ctx context.Context, all []*Pattern) error {
 	var doubtful []*Pattern
 	for _, p := range all {

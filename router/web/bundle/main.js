@@ -1,1 +1,1 @@
-import"./chunk-Q3QAFHCW.js";
+import"./chunk-U75N57RG.js";

@@ -38,7 +38,7 @@ export function Patterns({ stores }) {
   const answer = analysis.patterns.value.value;
   const total = answer?.rows ?? 0;
   const list = [...(answer?.patterns ?? [])].sort(orders[order][1]);
-  return html`<div class="subhead"><span class="quiet">${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} patterns of`}</span>
+  return html`<div class="subhead"><span class="quiet">${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} ${answer.patterns.length === 1 ? 'pattern' : 'patterns'} of`}</span>
       ${
         answer &&
         html`<select aria-label="Text whose patterns are shown" value=${field || answer.field} onChange=${(/** @type {Event} */ e) => choose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${[

@@ -85,7 +85,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
       <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2><span class="grow"></span>
         <label class="quiet only-changes">only changes<input type="checkbox" class="switch" data-ui="only-changes" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /></label></div>
         <div class="scrolled">${record ? html`<${Trace} record=${record} plan=${steps} onlyChanges=${onlyChanges} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
-      <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} compared=${table !== ''}>${chooser}<//>` : html`<div class="head"><h2>What would be stored</h2><span class="grow"></span>${chooser}</div>`}</section>
+      <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} compared=${table !== ''}>${chooser}<//>` : html`<div class="head"><h2>What would be stored</h2><span class="grow"></span>${chooser}</div><p class="quiet none">The samples show it.</p>`}</section>
     </div>
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
 }
