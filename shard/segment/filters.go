@@ -69,8 +69,8 @@ type columnFilter struct {
 // ReadFilters reads the filters of a segment file. Bloom filters stay in the file.
 func ReadFilters(fsys vfs.FS, path string) (*Filters, error) { return readFile(fsys, path, true) }
 
-// ReadGroupFilters is like ReadFilters, but leaves out the token filters, which may have megabytes: MayContain is always
-// true. ReadFulltext reads them.
+// ReadGroupFilters is like ReadFilters, but leaves out the token filters, which may have megabytes. MayContain is then
+// always true. ReadFulltext reads them.
 func ReadGroupFilters(fsys vfs.FS, path string) (*Filters, error) { return readFile(fsys, path, false) }
 
 // ReadFulltext reads the token filters of a file, and returns their approximate size in bytes.

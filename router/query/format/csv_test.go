@@ -24,10 +24,11 @@ func TestCSVWithoutFormulas(t *testing.T) {
 	}
 	rec := b.NewRecordBatch()
 	for noFormulas, want := range map[bool]string{
-		false: "=name,n\r\n=1+1,-1\r\n+1,-1\r\n-1,-1\r\n@SUM(A1),-1\r\n\tx,-1\r\n\"\r=x\",-1\r\n＝1,-1\r\na=b,-1\r\n'=1,-1\r\n" +
+		false: "=name,n\r\n=1+1,-1\r\n+1,-1\r\n-1,-1\r\n@SUM(A1),-1\r\n\tx,-1\r\n\"\r=x\",-1\r\n" +
+			"＝1,-1\r\na=b,-1\r\n'=1,-1\r\n" +
 			"\" =1\",-1\r\n\"\",-1\r\n\"=a,\"\"b\"\"\",-1\r\n",
-		true: "'=name,n\r\n'=1+1,-1\r\n'+1,-1\r\n'-1,-1\r\n'@SUM(A1),-1\r\n'\tx,-1\r\n\"'\r=x\",-1\r\n'＝1,-1\r\na=b,-1\r\n" +
-			"'=1,-1\r\n\" =1\",-1\r\n\"\",-1\r\n\"'=a,\"\"b\"\"\",-1\r\n",
+		true: "'=name,n\r\n'=1+1,-1\r\n'+1,-1\r\n'-1,-1\r\n'@SUM(A1),-1\r\n'\tx,-1\r\n\"'\r=x\",-1\r\n" +
+			"'＝1,-1\r\na=b,-1\r\n'=1,-1\r\n\" =1\",-1\r\n\"\",-1\r\n\"'=a,\"\"b\"\"\",-1\r\n",
 	} {
 		var out bytes.Buffer
 		if _, err := WriteWith(&out, CSVWithNames, rowsOf(rec), Options{NoFormulas: noFormulas}); err != nil {

@@ -42,7 +42,7 @@ type fileKey struct {
 	crc  uint32
 }
 
-// NewFilterCache returns a cache of at most limit bytes of token filters, and half as many of others. pages contains the
+// NewFilterCache returns a cache of at most limit bytes of token filters, and half as many of others. pages has the
 // cached pages of the same files.
 func NewFilterCache(limit int, pages *segment.PageCache) *FilterCache {
 	return &FilterCache{
