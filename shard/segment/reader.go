@@ -220,7 +220,7 @@ func (r *Reader) openGroup() error {
 			}
 		}
 		c := &cursor{Column: &r.m.Columns[i]}
-		if md.Statistics.NullCount == g.NumRows && g.NumRows > 0 {
+		if c.Hidden() || md.Statistics.NullCount == g.NumRows && g.NumRows > 0 {
 			c.absent = true
 		} else {
 			chunk, err := parquet.NewChunkReader(r.f, &r.md.Schema[1+first+i], md)

@@ -64,6 +64,13 @@ func element(c *Column, required bool) format.SchemaElement {
 	if required {
 		e.RepetitionType = thrift.New(format.Required)
 	}
+	if c.Hidden() && c.Type == schema.Uint64 {
+		e.Type, e.TypeLength = thrift.New(format.FixedLenByteArray), thrift.New(int32(parquet.DecimalBytes))
+		e.LogicalType.Value = &format.DecimalType{Precision: decimalDigits}
+		e.ConvertedType = thrift.New(deprecated.Decimal)
+		e.Precision, e.Scale = thrift.New(int32(decimalDigits)), thrift.New(int32(0))
+		return e
+	}
 	if x, ok := integers[c.Type]; ok {
 		e.Type = thrift.New(x.kind)
 		e.LogicalType.Value = &format.IntType{BitWidth: x.width, IsSigned: x.signed}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
@@ -16,6 +17,13 @@ import (
 // When it returns nil, the file is on disk under its final name. The caller must call SyncDir for the directory to make
 // the name durable. After an error it removes its file as far as possible. Shared files are possible, raw ones not.
 func Stripe(fsys vfs.FS, from string, m *Meta, to string) (Meta, error) {
+	return StripeHidden(fsys, from, m, to, nil)
+}
+
+// StripeHidden is like Stripe, for a file that is not shared, and adds hidden columns for other engines: those of the
+// columns with the given ids that have a hidden form (HiddenColumn). They follow the other columns in the file and in
+// the result. A column is left out if the file does not have it, or has a value that cannot be converted.
+func StripeHidden(fsys vfs.FS, from string, m *Meta, to string, columns []uint32) (Meta, error) {
 	if m.Raw {
 		return Meta{}, fmt.Errorf("stripe segment %s: it is not a Parquet file", from)
 	}
@@ -27,12 +35,17 @@ func Stripe(fsys vfs.FS, from string, m *Meta, to string) (Meta, error) {
 		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
 	}
 	defer in.Close()
+	hidden, err := hide(fsys, in, m, to, columns)
+	if err != nil {
+		return Meta{}, fmt.Errorf("hidden columns of segment %s: %w", from, err)
+	}
+	defer func() { _ = hidden.close() }() // the next start removes what is left
 	temp := TempName(to)
 	f, err := fsys.Create(temp)
 	if err != nil {
 		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
 	}
-	out, err := stripe(f, in, *m)
+	out, err := stripe(f, in, *m, hidden)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = fsys.Rename(temp, to)
 	}
@@ -43,9 +56,15 @@ func Stripe(fsys vfs.FS, from string, m *Meta, to string) (Meta, error) {
 }
 
 // stripe writes and syncs the new file.
-func stripe(f vfs.File, in io.ReaderAt, m Meta) (Meta, error) {
+func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile) (Meta, error) {
 	out := &checksummer{f: f}
-	err := parquet.Stripe(out, in, m.Bytes, func(s parquet.Sums) (key, value string, err error) {
+	var more *parquet.File
+	if hidden != nil {
+		more = &parquet.File{R: hidden.f, Size: hidden.size}
+		m.Columns = append(slices.Clip(m.Columns), hidden.columns...)
+	}
+	whole := parquet.File{R: in, Size: m.Bytes}
+	err := parquet.Stripe(out, whole, more, func(s parquet.Sums) (key, value string, err error) {
 		value, err = encodeSums(&s)
 		return KeyChecksums, value, err
 	})

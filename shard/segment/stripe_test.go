@@ -416,7 +416,8 @@ func TestStripedOfOtherWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
-	err := parquet.Stripe(out, bytes.NewReader(b.Bytes()), int64(b.Len()), func(parquet.Sums) (string, string, error) {
+	from := parquet.File{R: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
+	err := parquet.Stripe(out, from, nil, func(parquet.Sums) (string, string, error) {
 		return KeyChecksums, "", nil
 	})
 	if err != nil && !strings.Contains(err.Error(), "did not record the offsets") {

@@ -232,6 +232,8 @@ func (b *bounds) plain(v uint64) []byte {
 		return binary.LittleEndian.AppendUint32(nil, uint32(v))
 	case format.Float:
 		return binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(math.Float64frombits(v))))
+	case format.FixedLenByteArray:
+		return appendDecimal(nil, v)
 	}
 	return binary.LittleEndian.AppendUint64(nil, v)
 }

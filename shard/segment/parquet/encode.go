@@ -48,7 +48,21 @@ func (k *chunk) appendPlain(dst []byte, numbers []uint64) []byte {
 	if k.c.kind() == format.Boolean {
 		return appendPacked(dst, numbers, 1)
 	}
+	if k.c.kind() == format.FixedLenByteArray {
+		for _, n := range numbers {
+			dst = appendDecimal(dst, n)
+		}
+		return dst
+	}
 	return appendPacked(dst, numbers32(numbers, k.bytes()), uint(8*k.bytes()))
+}
+
+// DecimalBytes is the size of the values of a column of type FIXED_LEN_BYTE_ARRAY.
+const DecimalBytes = 9
+
+// appendDecimal appends an unsigned number as a decimal without decimal places, in big-endian two's complement.
+func appendDecimal(dst []byte, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, 0), n)
 }
 
 // numbers32 truncates numbers to their size in the file.

@@ -59,6 +59,9 @@ func (k *chunk) plan() {
 		k.encoding = format.ByteStreamSplit
 		return
 	}
+	if kind == format.FixedLenByteArray {
+		return
+	}
 	k.encoding = format.DeltaBinaryPacked
 }
 

@@ -49,15 +49,27 @@ type Sums struct {
 	IndexOffset int64
 }
 
+// File is a file of Size bytes.
+type File struct {
+	R    io.ReaderAt
+	Size int64
+}
+
 // Stripe writes a file of this package anew: the chunks of a column in a stripe side by side, then the bloom filters by
-// column, the page indexes and the footer. r is the file, of size bytes, which the caller must have checked. describe
-// returns a key and a value for the metadata of the new file.
-func Stripe(w io.Writer, r io.ReaderAt, size int64, describe func(Sums) (key, value string, err error)) error {
-	md, err := ReadFooter(r, size)
+// column, the page indexes and the footer. The caller must have checked the file. more, which may be nil, is a file
+// with the same row groups, whose columns follow those of the first one. describe returns a key and a value for the
+// metadata of the new file.
+func Stripe(w io.Writer, from File, more *File, describe func(Sums) (key, value string, err error)) error {
+	md, err := ReadFooter(from.R, from.Size)
 	if err != nil {
 		return err
 	}
-	s := &striper{out: bufio.NewWriterSize(w, 256<<10), r: r, size: size, md: md}
+	s := &striper{out: bufio.NewWriterSize(w, 256<<10), files: []File{from}, own: len(md.Schema) - 1, md: md}
+	if more != nil {
+		if err := s.add(*more); err != nil {
+			return err
+		}
+	}
 	s.sums.Stripes = Stripes(len(md.RowGroups))
 	s.write([]byte(magic))
 	for _, part := range []func() error{s.chunks, s.filters, s.index} {
@@ -95,9 +107,9 @@ type striper struct {
 	crc    uint32 // of the bytes since it was set to 0
 	err    error  // of the first failed write
 
-	r     io.ReaderAt
-	size  int64
-	md    *format.FileMetaData // of r, and gradually of the new file
+	files []File // the second one has the columns from own on
+	own   int
+	md    *format.FileMetaData // of the files, and gradually of the new file
 	sums  Sums
 	pages [][]pageIndex // by row group and column
 	piece []byte
@@ -118,6 +130,39 @@ func (s *striper) thrift(v any) (int, error) {
 	}
 	s.write(b)
 	return len(b), s.err
+}
+
+// add adds the columns of another file.
+func (s *striper) add(more File) error {
+	md, err := ReadFooter(more.R, more.Size)
+	if err != nil {
+		return err
+	}
+	if len(md.RowGroups) != len(s.md.RowGroups) {
+		return fmt.Errorf("the file with further columns has %d row groups, want %d", len(md.RowGroups), len(s.md.RowGroups))
+	}
+	s.files = append(s.files, more)
+	s.md.Schema = append(s.md.Schema, md.Schema[1:]...)
+	s.md.Schema[0].NumChildren = thrift.New(int32(len(s.md.Schema) - 1))
+	s.md.ColumnOrders = append(s.md.ColumnOrders, md.ColumnOrders...)
+	for i := range md.RowGroups {
+		g, m := &s.md.RowGroups[i], &md.RowGroups[i]
+		if g.NumRows != m.NumRows {
+			return fmt.Errorf("row group %d of the file with further columns has %d rows, want %d", i, m.NumRows, g.NumRows)
+		}
+		g.Columns = append(g.Columns, m.Columns...)
+		g.TotalByteSize += m.TotalByteSize
+		g.TotalCompressedSize += m.TotalCompressedSize
+	}
+	return nil
+}
+
+// file returns the file that has a column.
+func (s *striper) file(column int) *File {
+	if column >= s.own {
+		return &s.files[1]
+	}
+	return &s.files[0]
 }
 
 // chunks writes the column chunks, stripe by stripe.
@@ -159,17 +204,18 @@ func grid[T any](rows, columns int) [][]T {
 // chunk writes a column chunk, and moves its offsets and those of its pages.
 func (s *striper) chunk(group, column int) error {
 	chunk := &s.md.RowGroups[group].Columns[column]
-	if !(Source{R: s.r, Chunk: chunk}).Whole() {
+	f := s.file(column)
+	if !(Source{R: f.R, Chunk: chunk}).Whole() {
 		return fmt.Errorf("the file was written by a version that did not record the offsets of all parts")
 	}
 	x := &s.pages[group][column]
-	if err := readThrift(s.r, chunk.OffsetIndexOffset, chunk.OffsetIndexOffset+int64(chunk.OffsetIndexLength),
+	if err := readThrift(f.R, chunk.OffsetIndexOffset, chunk.OffsetIndexOffset+int64(chunk.OffsetIndexLength),
 		"offset index", &x.pages); err != nil {
 		return err
 	}
 	if chunk.ColumnIndexLength > 0 {
 		x.bounds = &format.ColumnIndex{}
-		if err := readThrift(s.r, chunk.ColumnIndexOffset, chunk.ColumnIndexOffset+int64(chunk.ColumnIndexLength),
+		if err := readThrift(f.R, chunk.ColumnIndexOffset, chunk.ColumnIndexOffset+int64(chunk.ColumnIndexLength),
 			"column index", x.bounds); err != nil {
 			return err
 		}
@@ -179,7 +225,7 @@ func (s *striper) chunk(group, column int) error {
 	if column == 0 {
 		s.md.RowGroups[group].FileOffset = s.offset
 	}
-	if err := s.copy(from, chunk.MetaData.TotalCompressedSize, &s.sums.Chunks[group][column]); err != nil {
+	if err := s.copy(f, from, chunk.MetaData.TotalCompressedSize, &s.sums.Chunks[group][column]); err != nil {
 		return err
 	}
 	chunk.MetaData.DataPageOffset += by
@@ -200,10 +246,10 @@ func ChunkStart(md *format.ColumnMetaData) int64 {
 	return md.DataPageOffset
 }
 
-// copy writes n bytes of r, and sets their checksum.
-func (s *striper) copy(from, n int64, sum *uint32) error {
-	if from < 0 || n < 0 || n > s.size-from {
-		return &ErrCorrupt{Offset: from, Part: "length", Want: fmt.Sprintf("at most %d", s.size-from), Got: fmt.Sprint(n)}
+// copy writes n bytes of a file, and sets their checksum.
+func (s *striper) copy(f *File, from, n int64, sum *uint32) error {
+	if from < 0 || n < 0 || n > f.Size-from {
+		return &ErrCorrupt{Offset: from, Part: "length", Want: fmt.Sprintf("at most %d", f.Size-from), Got: fmt.Sprint(n)}
 	}
 	const piece = 256 << 10
 	if s.piece == nil {
@@ -212,7 +258,7 @@ func (s *striper) copy(from, n int64, sum *uint32) error {
 	s.crc = 0
 	for n > 0 && s.err == nil {
 		b := s.piece[:min(n, piece)]
-		if got, err := s.r.ReadAt(b, from); got < len(b) {
+		if got, err := f.R.ReadAt(b, from); got < len(b) {
 			return fmt.Errorf("read %d bytes at offset %d: %w", len(b), from, err)
 		}
 		s.write(b)
@@ -231,7 +277,7 @@ func (s *striper) filters() error {
 				continue
 			}
 			at := s.offset
-			if err := s.copy(md.BloomFilterOffset, int64(md.BloomFilterLength), &s.sums.Filters[g][c]); err != nil {
+			if err := s.copy(s.file(c), md.BloomFilterOffset, int64(md.BloomFilterLength), &s.sums.Filters[g][c]); err != nil {
 				return fmt.Errorf("row group %d, bloom filter of column %d: %w", g, c, err)
 			}
 			md.BloomFilterOffset = at

@@ -37,7 +37,8 @@ const (
 // Column describes how a column of a file is written.
 type Column struct {
 	// Element is the column in the schema. Its type must be BOOLEAN, INT32, INT64, FLOAT, DOUBLE or
-	// BYTE_ARRAY, and it must be required or optional.
+	// BYTE_ARRAY, and it must be required or optional. FIXED_LEN_BYTE_ARRAY is possible for unsigned
+	// integers as decimals of DecimalBytes, which this package cannot read.
 	Element format.SchemaElement
 	// Unsigned means that integers are unsigned.
 	Unsigned bool
