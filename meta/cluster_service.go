@@ -143,8 +143,8 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
-// checkNewOptions refuses the options message_column, loki_labels, cold and max_size while there may be programs that
-// do not know them.
+// checkNewOptions refuses options of tables that earlier versions lack while there may be programs that do not know
+// them.
 func checkNewOptions(cmd *metapb.Command, version uint32) error {
 	for _, o := range []map[string]string{
 		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
@@ -152,11 +152,25 @@ func checkNewOptions(cmd *metapb.Command, version uint32) error {
 		for option, since := range map[string]uint32{
 			schema.OptionMessageColumn: metapb.ProtocolSaved, schema.OptionLokiLabels: metapb.ProtocolLokiLabels,
 			schema.OptionCold: metapb.ProtocolCold, schema.OptionMaxSize: metapb.ProtocolMaxSize,
+			schema.OptionIceberg: metapb.ProtocolIceberg, schema.OptionIcebergNames: metapb.ProtocolIceberg,
 		} {
 			if name, ok := o[option]; ok && version < since {
 				return errs.New(errs.Unsupported, "%s=%s needs protocol version %d, and the cluster uses "+
 					"%d: the version is raised once all nodes run programs that support it", option, name, since, version)
 			}
+		}
+	}
+	return nil
+}
+
+// checkStorage refuses the option iceberg if the member has no object storage.
+func checkStorage(cmd *metapb.Command, has bool) error {
+	for _, o := range []map[string]string{
+		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
+	} {
+		if value, ok := o[schema.OptionIceberg]; ok && !has {
+			return errs.New(errs.InvalidArguments, "iceberg=%s shows rows in object storage, and the servers have none: "+
+				"set --object-storage-url on all nodes", value)
 		}
 	}
 	return nil

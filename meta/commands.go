@@ -245,6 +245,13 @@ var commandRules = map[string]commandRule{
 			return applyTouchTokens(a.tx, a.cmd.GetTouchTokens(), a.c)
 		},
 	},
+	"commit_iceberg": {
+		needs:   always(metapb.ProtocolIceberg),
+		prepare: func(c *metapb.Command) error { return prepareCommitIceberg(c.GetCommitIceberg()) },
+		apply: func(a *applying) (*metapb.Result, error) {
+			return applyCommitIceberg(a.tx, a.cmd.GetCommitIceberg())
+		},
+	},
 	"mark_audit": {
 		needs:   always(metapb.ProtocolAudit),
 		prepare: func(c *metapb.Command) error { return prepareMarkAudit(c.GetMarkAudit()) },

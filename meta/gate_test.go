@@ -103,6 +103,7 @@ var gated = []struct {
 		},
 	}}}},
 	{14, &metapb.Command{Op: &metapb.Command_TouchTokens{TouchTokens: &metapb.TouchTokens{}}}},
+	{22, &metapb.Command{Op: &metapb.Command_CommitIceberg{CommitIceberg: &metapb.CommitIceberg{}}}},
 	{15, &metapb.Command{Op: &metapb.Command_MarkAudit{MarkAudit: &metapb.MarkAudit{}}}},
 	{2, &metapb.Command{Op: &metapb.Command_DropOperations{DropOperations: &metapb.DropOperations{}}}},
 }

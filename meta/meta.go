@@ -63,6 +63,8 @@ type Config struct {
 	Logger *slog.Logger
 	// LogStore, if set, opens the log; see replica.Config.Store.
 	LogStore func() (raftlog.Store, error)
+	// ObjectStorage says that the nodes have object storage, which the table option iceberg needs.
+	ObjectStorage bool
 	// Registerer receives the metrics. If it is nil, none are kept.
 	Registerer prometheus.Registerer
 	// FailStop is called once when the group's log or state has failed, or a
@@ -345,6 +347,9 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 	}
 	if err == nil {
 		err = checkNewOptions(cmd, m.machine.version.Load())
+	}
+	if err == nil {
+		err = checkStorage(cmd, m.cfg.ObjectStorage)
 	}
 	if err == nil {
 		err = checkQuotas(cmd, m.machine.version.Load())

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/node/config"
+	"cordwood/node/iceberg"
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
 	"cordwood/shard/cold/bucket"
@@ -51,7 +52,8 @@ type objectStorage struct {
 func (o *objectStorage) pass() { o.passed.Do(func() { close(o.checked) }) }
 
 // openObjectStorage opens the object storage, if there is one in the settings. It does not connect. Nodes with the role
-// meta store the state of the metadata there, nodes with the role shard rows.
+// meta store the state of the metadata and the files of Iceberg tables there, nodes with the role shard rows. Nodes
+// that are only routers read the metadata files of Iceberg tables.
 func (n *node) openObjectStorage() error {
 	cfg := &n.cfg.Objects
 	if cfg.URL == "" || n.objects != nil {
@@ -70,6 +72,10 @@ func (n *node) openObjectStorage() error {
 	o.export(n.registry)
 	n.objects = o
 	n.trouble.objects.Store(o)
+	if !n.cfg.Has(config.RoleShard) && !n.cfg.Has(config.RoleMeta) {
+		o.pass() // it only reads
+		return nil
+	}
 	n.run("checking object storage", func(ctx context.Context) error { return n.checkObjectStorage(ctx, o) })
 	return nil
 }
@@ -127,6 +133,15 @@ func (n *node) tier() *tier.Tier {
 // moverWrites says how the requests that move rows are repeated: for about a minute, so that a shard does its other
 // work meanwhile, and tells that they fail.
 var moverWrites = bucket.Policy{Tries: 7, Pause: time.Second, MaxPause: 30 * time.Second}
+
+// icebergCatalog returns what reads the current metadata files of Iceberg tables.
+func (n *node) icebergCatalog() *iceberg.Catalog {
+	c := &iceberg.Catalog{Meta: n.meta, ByID: n.meta.TableByID, ByName: n.meta.Table}
+	if n.objects != nil {
+		c.Bucket, c.Root = n.objects.guard, n.cfg.Objects.Root()
+	}
+	return c
+}
 
 // readerOrNil returns what reads rows in object storage, or nil.
 func (o *objectStorage) readerOrNil() *object.Reader {

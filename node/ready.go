@@ -12,6 +12,7 @@ import (
 
 	"cordwood/node/config"
 	"cordwood/node/host"
+	"cordwood/node/iceberg"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
@@ -35,6 +36,7 @@ type readiness struct {
 		unchecked atomic.Pointer[unchecked]
 
 		objects atomic.Pointer[objectStorage]
+		iceberg atomic.Pointer[iceberg.Committer]
 	}
 	// alone means that this node is only a router, and no other node answers it.
 	alone atomic.Bool
@@ -100,6 +102,9 @@ func (n *readiness) warnings() []string {
 	}
 	if o := n.trouble.objects.Load(); o != nil {
 		out = append(out, o.warnings()...)
+	}
+	if c := n.trouble.iceberg.Load(); c != nil {
+		out = append(out, c.Warnings()...)
 	}
 	if u := n.trouble.unchecked.Load(); u != nil {
 		out = append(out, u.warnings()...)

@@ -44,6 +44,7 @@ func (n *node) openMeta() error {
 		Dir: n.cfg.Path("meta"), NodeID: n.data.nodeID, Transport: transport,
 		Logger: n.log, Registerer: n.registry, FailStop: n.failStop,
 		LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, MaxTables: n.cfg.Limits.MaxTables,
+		ObjectStorage: n.cfg.Objects.URL != "",
 	}
 	if slices.Contains(founders, n.data.nodeID) && !n.data.hasMeta() {
 		cfg.Bootstrap, cfg.Founders = true, founders

@@ -132,6 +132,9 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 			return err
 		}
 	}
+	if err := n.openObjectStorage(); err != nil { // also on a router, which reads the metadata of Iceberg tables
+		return err
+	}
 	n.serveNodes()
 	if err := n.enter(ctx); err != nil {
 		return err

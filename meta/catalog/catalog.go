@@ -62,7 +62,7 @@ var (
 	laterBuckets   = [][]byte{bucketPipelines, bucketTexts}
 	clusterBuckets = [][]byte{
 		bucketOperations, bucketRemoved, bucketProposals, bucketOrder, bucketRetired, bucketSaved, bucketSavedValues,
-		bucketPrincipals, bucketTokens, bucketTokenUses, bucketAudit, bucketAuditHeads,
+		bucketPrincipals, bucketTokens, bucketTokenUses, bucketAudit, bucketAuditHeads, bucketIceberg,
 	}
 )
 

@@ -286,6 +286,9 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 			"last_non_null with append_mode: true; only last_row is allowed with append mode",
 			schema.TableLabel(t.Database, t.Name))
 	}
+	if err := schema.CheckIceberg(merged); err != nil {
+		return false, err
+	}
 	if err := checkColumnOptions(t, options); err != nil {
 		return false, err
 	}

@@ -24,6 +24,7 @@ type Tx struct {
 	Principals Principals
 	Tokens     Tokens
 	Audit      Audit
+	Iceberg    Iceberg
 }
 
 func newTx(tx *bbolt.Tx, c *counts) *Tx {
@@ -31,7 +32,7 @@ func newTx(tx *bbolt.Tx, c *counts) *Tx {
 	return &Tx{
 		store: s, Databases: Databases{s}, Tables: Tables{s}, Pipelines: Pipelines{s}, Nodes: Nodes{s}, Shards: Shards{s},
 		Operations: Operations{s}, Proposals: Proposals{s}, Saved: Saved{s},
-		Principals: Principals{s}, Tokens: Tokens{s}, Audit: Audit{s},
+		Principals: Principals{s}, Tokens: Tokens{s}, Audit: Audit{s}, Iceberg: Iceberg{s},
 	}
 }
 

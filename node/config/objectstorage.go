@@ -29,6 +29,8 @@ type ObjectStorage struct {
 	LocalFor time.Duration
 	// UploadBytes is the size of the segments of a table from which its rows go earlier. Default 256MiB.
 	UploadBytes ByteSize
+	// IcebergEvery is how often tables with the option iceberg are committed. Default 10m.
+	IcebergEvery time.Duration
 }
 
 // defaultLocalFor is the default of LocalFor.
@@ -52,6 +54,8 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 		"how long rows are in segments before they go to object storage")
 	fs.DurationVar(&o.LocalFor, "object-storage-local-for", defaultLocalFor, "how long rows in object storage "+
 		"stay on local disks too, by their time index; 0: always")
+	fs.DurationVar(&o.IcebergEvery, "object-storage-iceberg-every", 10*time.Minute, "how often tables with the option "+
+		"iceberg are committed as Apache Iceberg, if they have changed")
 	o.UploadBytes = 256 << 20
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
@@ -101,6 +105,9 @@ func (o *ObjectStorage) check(f *faults) {
 	if o.LocalFor < 0 {
 		f.add("--object-storage-local-for %s: want a positive duration, or 0", o.LocalFor)
 	}
+	if o.IcebergEvery < time.Second {
+		f.add("--object-storage-iceberg-every %s: want at least 1s", o.IcebergEvery)
+	}
 	if o.UploadAfter < time.Second {
 		f.add("--object-storage-upload-after %s: want at least 1s", o.UploadAfter)
 	}
@@ -108,6 +115,19 @@ func (o *ObjectStorage) check(f *faults) {
 
 // StateEvery is how often the states of the metadata and of shards are stored, if they have changed.
 func (o *ObjectStorage) StateEvery() time.Duration { return min(10*time.Minute, o.UploadAfter) }
+
+// Root returns the absolute location of the keys of objects, as other programs name it, without a slash at the end.
+func (o *ObjectStorage) Root() string {
+	b, err := o.Open()
+	if err != nil {
+		return o.URL
+	}
+	root := b.Location()
+	if _, ok := b.(*bucket.Dir); ok {
+		root = "file://" + filepath.ToSlash(filepath.Clean(root))
+	}
+	return strings.TrimSuffix(root, "/")
+}
 
 // Open returns the bucket at URL. It does not connect.
 func (o *ObjectStorage) Open() (bucket.Bucket, error) {

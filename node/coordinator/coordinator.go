@@ -73,6 +73,11 @@ type Config struct {
 	MaxSize   int64
 	SizeEvery time.Duration
 
+	// Iceberg commits tables that are shown as Apache Iceberg, every IcebergEvery; nil without object storage. The
+	// default value is 10 min.
+	Iceberg      Iceberg
+	IcebergEvery time.Duration
+
 	// Logger logs each step of operations. If it is nil, nothing is logged.
 	Logger *slog.Logger
 	// Registerer registers the metrics. If it is nil, they are not registered.
@@ -82,7 +87,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()
 	c.Tick, c.CallTimeout = cmp.Or(c.Tick, time.Second), cmp.Or(c.CallTimeout, 10*time.Second)
-	c.SizeEvery = cmp.Or(c.SizeEvery, 30*time.Second)
+	c.SizeEvery, c.IcebergEvery = cmp.Or(c.SizeEvery, 30*time.Second), cmp.Or(c.IcebergEvery, 10*time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -139,6 +144,9 @@ func (c *Coordinator) lead(ctx context.Context) {
 		meter: newMeter(), hotSince: map[uint64]time.Time{}, outcomes: make(chan outcome), began: time.Now(),
 		tooLarge: map[string]bool{},
 	}
+	if c.cfg.Iceberg != nil {
+		defer c.cfg.Iceberg.Resign()
+	}
 	defer l.wg.Wait()
 	defer cancel()
 	defer c.metrics.publish(nil)
@@ -190,6 +198,7 @@ func (l *leading) look(ctx context.Context) {
 	l.metrics.publish(snap)
 	l.startSteps(ctx, snap)
 	l.expireBySize(ctx, snap)
+	l.commitIceberg(ctx, snap)
 	if f := l.failures[automaticID]; l.busy[automaticID] || f != nil && snap.Now.Before(f.until) {
 		return
 	}

@@ -26,7 +26,8 @@ type leading struct {
 	// that a retiring shard has no table.
 	closedSince, unchangedSince, pairedSince, emptySince map[version]time.Time
 
-	nextSizes time.Time // when sizes are checked again
+	nextIceberg time.Time // when Iceberg tables are committed again
+	nextSizes   time.Time // when sizes are checked again
 	// tooLarge says by table, and for all tables by "", that the newest files alone exceed the limit. Only one check of
 	// sizes uses it at a time.
 	tooLarge map[string]bool

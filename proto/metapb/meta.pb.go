@@ -312,7 +312,7 @@ func (x PlaceTable_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use PlaceTable_Step.Descriptor instead.
 func (PlaceTable_Step) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94, 0}
 }
 
 type ChangeMembersRequest_Change int32
@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121, 0}
 }
 
 type ListSessionsRequest struct {
@@ -839,6 +839,7 @@ type Command struct {
 	//	*Command_ChangeAccess
 	//	*Command_TouchTokens
 	//	*Command_MarkAudit
+	//	*Command_CommitIceberg
 	Op            isCommand_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1222,6 +1223,15 @@ func (x *Command) GetMarkAudit() *MarkAudit {
 	return nil
 }
 
+func (x *Command) GetCommitIceberg() *CommitIceberg {
+	if x != nil {
+		if x, ok := x.Op.(*Command_CommitIceberg); ok {
+			return x.CommitIceberg
+		}
+	}
+	return nil
+}
+
 type isCommand_Op interface {
 	isCommand_Op()
 }
@@ -1362,6 +1372,10 @@ type Command_MarkAudit struct {
 	MarkAudit *MarkAudit `protobuf:"bytes,72,opt,name=mark_audit,json=markAudit,proto3,oneof"`
 }
 
+type Command_CommitIceberg struct {
+	CommitIceberg *CommitIceberg `protobuf:"bytes,80,opt,name=commit_iceberg,json=commitIceberg,proto3,oneof"`
+}
+
 func (*Command_Bootstrap) isCommand_Op() {}
 
 func (*Command_RegisterNode) isCommand_Op() {}
@@ -1429,6 +1443,8 @@ func (*Command_ChangeAccess) isCommand_Op() {}
 func (*Command_TouchTokens) isCommand_Op() {}
 
 func (*Command_MarkAudit) isCommand_Op() {}
+
+func (*Command_CommitIceberg) isCommand_Op() {}
 
 // Result is the result of a command. A follower of the log, or a retry, gets the same one.
 type Result struct {
@@ -6450,6 +6466,186 @@ func (x *RestoreSaved) GetValue() []byte {
 	return nil
 }
 
+// IcebergTable is the last commit of a table that is shown as Apache Iceberg. Since protocol version 22.
+type IcebergTable struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	// How many commits there were; it never becomes smaller.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The id of the Iceberg table, a UUID. The table has another one if it was begun anew.
+	Uuid string `protobuf:"bytes,3,opt,name=uuid,proto3" json:"uuid,omitempty"`
+	// The key of the current metadata file in object storage.
+	Key           string `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IcebergTable) Reset() {
+	*x = IcebergTable{}
+	mi := &file_metapb_meta_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IcebergTable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IcebergTable) ProtoMessage() {}
+
+func (x *IcebergTable) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IcebergTable.ProtoReflect.Descriptor instead.
+func (*IcebergTable) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *IcebergTable) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *IcebergTable) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *IcebergTable) GetUuid() string {
+	if x != nil {
+		return x.Uuid
+	}
+	return ""
+}
+
+func (x *IcebergTable) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+// CommitIceberg makes a metadata file the current one of a table, or forgets the table. It is refused unless the version
+// of the table is if_version. So of several nodes that commit at the same time, one succeeds.
+type CommitIceberg struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only table_id counts if forget is set. The version is ignored: it becomes if_version + 1.
+	Table         *IcebergTable `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	IfVersion     uint64        `protobuf:"varint,2,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
+	Forget        bool          `protobuf:"varint,3,opt,name=forget,proto3" json:"forget,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitIceberg) Reset() {
+	*x = CommitIceberg{}
+	mi := &file_metapb_meta_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitIceberg) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitIceberg) ProtoMessage() {}
+
+func (x *CommitIceberg) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitIceberg.ProtoReflect.Descriptor instead.
+func (*CommitIceberg) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *CommitIceberg) GetTable() *IcebergTable {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *CommitIceberg) GetIfVersion() uint64 {
+	if x != nil {
+		return x.IfVersion
+	}
+	return 0
+}
+
+func (x *CommitIceberg) GetForget() bool {
+	if x != nil {
+		return x.Forget
+	}
+	return false
+}
+
+type ReadIcebergRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 0: all tables.
+	TableId       uint64 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadIcebergRequest) Reset() {
+	*x = ReadIcebergRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadIcebergRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadIcebergRequest) ProtoMessage() {}
+
+func (x *ReadIcebergRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadIcebergRequest.ProtoReflect.Descriptor instead.
+func (*ReadIcebergRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *ReadIcebergRequest) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
 type ReadSavedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty: all kinds. If name is empty: all names.
@@ -6464,7 +6660,7 @@ type ReadSavedRequest struct {
 
 func (x *ReadSavedRequest) Reset() {
 	*x = ReadSavedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6476,7 +6672,7 @@ func (x *ReadSavedRequest) String() string {
 func (*ReadSavedRequest) ProtoMessage() {}
 
 func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6489,7 +6685,7 @@ func (x *ReadSavedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedRequest.ProtoReflect.Descriptor instead.
 func (*ReadSavedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ReadSavedRequest) GetKind() string {
@@ -6523,7 +6719,7 @@ type ReadSavedResponse struct {
 
 func (x *ReadSavedResponse) Reset() {
 	*x = ReadSavedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6535,7 +6731,7 @@ func (x *ReadSavedResponse) String() string {
 func (*ReadSavedResponse) ProtoMessage() {}
 
 func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6548,7 +6744,7 @@ func (x *ReadSavedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSavedResponse.ProtoReflect.Descriptor instead.
 func (*ReadSavedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReadSavedResponse) GetSaved() *Saved {
@@ -6588,7 +6784,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6600,7 +6796,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6613,7 +6809,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Node) GetId() string {
@@ -6730,7 +6926,7 @@ type Shard struct {
 
 func (x *Shard) Reset() {
 	*x = Shard{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6742,7 +6938,7 @@ func (x *Shard) String() string {
 func (*Shard) ProtoMessage() {}
 
 func (x *Shard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6755,7 +6951,7 @@ func (x *Shard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shard.ProtoReflect.Descriptor instead.
 func (*Shard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Shard) GetId() uint32 {
@@ -6846,7 +7042,7 @@ type SetNodeState struct {
 
 func (x *SetNodeState) Reset() {
 	*x = SetNodeState{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6858,7 +7054,7 @@ func (x *SetNodeState) String() string {
 func (*SetNodeState) ProtoMessage() {}
 
 func (x *SetNodeState) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6871,7 +7067,7 @@ func (x *SetNodeState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNodeState.ProtoReflect.Descriptor instead.
 func (*SetNodeState) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *SetNodeState) GetNodeId() string {
@@ -6898,7 +7094,7 @@ type RemoveNode struct {
 
 func (x *RemoveNode) Reset() {
 	*x = RemoveNode{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6910,7 +7106,7 @@ func (x *RemoveNode) String() string {
 func (*RemoveNode) ProtoMessage() {}
 
 func (x *RemoveNode) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6923,7 +7119,7 @@ func (x *RemoveNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNode.ProtoReflect.Descriptor instead.
 func (*RemoveNode) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *RemoveNode) GetNodeId() string {
@@ -6944,7 +7140,7 @@ type SetClusterVersion struct {
 
 func (x *SetClusterVersion) Reset() {
 	*x = SetClusterVersion{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6956,7 +7152,7 @@ func (x *SetClusterVersion) String() string {
 func (*SetClusterVersion) ProtoMessage() {}
 
 func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6969,7 +7165,7 @@ func (x *SetClusterVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetClusterVersion.ProtoReflect.Descriptor instead.
 func (*SetClusterVersion) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *SetClusterVersion) GetVersion() uint32 {
@@ -6989,7 +7185,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7001,7 +7197,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7014,7 +7210,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *SetSettings) GetSettings() *Settings {
@@ -7039,7 +7235,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7051,7 +7247,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7064,7 +7260,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Settings) GetReplication() uint32 {
@@ -7102,7 +7298,7 @@ type CreateShard struct {
 
 func (x *CreateShard) Reset() {
 	*x = CreateShard{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7114,7 +7310,7 @@ func (x *CreateShard) String() string {
 func (*CreateShard) ProtoMessage() {}
 
 func (x *CreateShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7127,7 +7323,7 @@ func (x *CreateShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateShard.ProtoReflect.Descriptor instead.
 func (*CreateShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *CreateShard) GetReplicas() []string {
@@ -7173,7 +7369,7 @@ type ChangeShard struct {
 
 func (x *ChangeShard) Reset() {
 	*x = ChangeShard{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7185,7 +7381,7 @@ func (x *ChangeShard) String() string {
 func (*ChangeShard) ProtoMessage() {}
 
 func (x *ChangeShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7198,7 +7394,7 @@ func (x *ChangeShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeShard.ProtoReflect.Descriptor instead.
 func (*ChangeShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ChangeShard) GetShardId() uint32 {
@@ -7370,7 +7566,7 @@ type RetireShard struct {
 
 func (x *RetireShard) Reset() {
 	*x = RetireShard{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7382,7 +7578,7 @@ func (x *RetireShard) String() string {
 func (*RetireShard) ProtoMessage() {}
 
 func (x *RetireShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7395,7 +7591,7 @@ func (x *RetireShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetireShard.ProtoReflect.Descriptor instead.
 func (*RetireShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *RetireShard) GetShardId() uint32 {
@@ -7424,7 +7620,7 @@ type FoundShards struct {
 
 func (x *FoundShards) Reset() {
 	*x = FoundShards{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7436,7 +7632,7 @@ func (x *FoundShards) String() string {
 func (*FoundShards) ProtoMessage() {}
 
 func (x *FoundShards) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7449,7 +7645,7 @@ func (x *FoundShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundShards.ProtoReflect.Descriptor instead.
 func (*FoundShards) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *FoundShards) GetNodeId() string {
@@ -7476,7 +7672,7 @@ type FoundedShard struct {
 
 func (x *FoundedShard) Reset() {
 	*x = FoundedShard{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7488,7 +7684,7 @@ func (x *FoundedShard) String() string {
 func (*FoundedShard) ProtoMessage() {}
 
 func (x *FoundedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7501,7 +7697,7 @@ func (x *FoundedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundedShard.ProtoReflect.Descriptor instead.
 func (*FoundedShard) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *FoundedShard) GetId() uint32 {
@@ -7532,7 +7728,7 @@ type RaiseCounters struct {
 
 func (x *RaiseCounters) Reset() {
 	*x = RaiseCounters{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7544,7 +7740,7 @@ func (x *RaiseCounters) String() string {
 func (*RaiseCounters) ProtoMessage() {}
 
 func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7557,7 +7753,7 @@ func (x *RaiseCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseCounters.ProtoReflect.Descriptor instead.
 func (*RaiseCounters) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *RaiseCounters) GetRecovered() bool {
@@ -7585,7 +7781,7 @@ type MadeAnew struct {
 
 func (x *MadeAnew) Reset() {
 	*x = MadeAnew{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7597,7 +7793,7 @@ func (x *MadeAnew) String() string {
 func (*MadeAnew) ProtoMessage() {}
 
 func (x *MadeAnew) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7610,7 +7806,7 @@ func (x *MadeAnew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MadeAnew.ProtoReflect.Descriptor instead.
 func (*MadeAnew) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *MadeAnew) GetNodeIds() []string {
@@ -7632,7 +7828,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7644,7 +7840,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7657,7 +7853,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *Recovered) GetNodeId() string {
@@ -7694,7 +7890,7 @@ type PlaceTable struct {
 
 func (x *PlaceTable) Reset() {
 	*x = PlaceTable{}
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7706,7 +7902,7 @@ func (x *PlaceTable) String() string {
 func (*PlaceTable) ProtoMessage() {}
 
 func (x *PlaceTable) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[91]
+	mi := &file_metapb_meta_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7719,7 +7915,7 @@ func (x *PlaceTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceTable.ProtoReflect.Descriptor instead.
 func (*PlaceTable) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *PlaceTable) GetTableId() uint64 {
@@ -7815,7 +8011,7 @@ type Operation struct {
 
 func (x *Operation) Reset() {
 	*x = Operation{}
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7827,7 +8023,7 @@ func (x *Operation) String() string {
 func (*Operation) ProtoMessage() {}
 
 func (x *Operation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[92]
+	mi := &file_metapb_meta_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7840,7 +8036,7 @@ func (x *Operation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Operation.ProtoReflect.Descriptor instead.
 func (*Operation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *Operation) GetId() uint64 {
@@ -8136,7 +8332,7 @@ type ShardAddProgress struct {
 
 func (x *ShardAddProgress) Reset() {
 	*x = ShardAddProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8148,7 +8344,7 @@ func (x *ShardAddProgress) String() string {
 func (*ShardAddProgress) ProtoMessage() {}
 
 func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[93]
+	mi := &file_metapb_meta_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8161,7 +8357,7 @@ func (x *ShardAddProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardAddProgress.ProtoReflect.Descriptor instead.
 func (*ShardAddProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{93}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ShardAddProgress) GetCount() uint32 {
@@ -8217,7 +8413,7 @@ type ReplicasProgress struct {
 
 func (x *ReplicasProgress) Reset() {
 	*x = ReplicasProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8229,7 +8425,7 @@ func (x *ReplicasProgress) String() string {
 func (*ReplicasProgress) ProtoMessage() {}
 
 func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[94]
+	mi := &file_metapb_meta_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8242,7 +8438,7 @@ func (x *ReplicasProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicasProgress.ProtoReflect.Descriptor instead.
 func (*ReplicasProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{94}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ReplicasProgress) GetUndo() string {
@@ -8324,7 +8520,7 @@ type ShardDropProgress struct {
 
 func (x *ShardDropProgress) Reset() {
 	*x = ShardDropProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8336,7 +8532,7 @@ func (x *ShardDropProgress) String() string {
 func (*ShardDropProgress) ProtoMessage() {}
 
 func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[95]
+	mi := &file_metapb_meta_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8349,7 +8545,7 @@ func (x *ShardDropProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardDropProgress.ProtoReflect.Descriptor instead.
 func (*ShardDropProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{95}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *ShardDropProgress) GetShardId() uint32 {
@@ -8390,7 +8586,7 @@ type ShardRemoveProgress struct {
 
 func (x *ShardRemoveProgress) Reset() {
 	*x = ShardRemoveProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8402,7 +8598,7 @@ func (x *ShardRemoveProgress) String() string {
 func (*ShardRemoveProgress) ProtoMessage() {}
 
 func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[96]
+	mi := &file_metapb_meta_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8415,7 +8611,7 @@ func (x *ShardRemoveProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRemoveProgress.ProtoReflect.Descriptor instead.
 func (*ShardRemoveProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{96}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
 }
 
 func (x *ShardRemoveProgress) GetShardId() uint32 {
@@ -8469,7 +8665,7 @@ type TableProgress struct {
 
 func (x *TableProgress) Reset() {
 	*x = TableProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8481,7 +8677,7 @@ func (x *TableProgress) String() string {
 func (*TableProgress) ProtoMessage() {}
 
 func (x *TableProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[97]
+	mi := &file_metapb_meta_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8494,7 +8690,7 @@ func (x *TableProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableProgress.ProtoReflect.Descriptor instead.
 func (*TableProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{97}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *TableProgress) GetName() string {
@@ -8594,7 +8790,7 @@ type NodeProgress struct {
 
 func (x *NodeProgress) Reset() {
 	*x = NodeProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8606,7 +8802,7 @@ func (x *NodeProgress) String() string {
 func (*NodeProgress) ProtoMessage() {}
 
 func (x *NodeProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[98]
+	mi := &file_metapb_meta_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8619,7 +8815,7 @@ func (x *NodeProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeProgress.ProtoReflect.Descriptor instead.
 func (*NodeProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{98}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
 }
 
 func (x *NodeProgress) GetName() string {
@@ -8647,7 +8843,7 @@ type RebalanceProgress struct {
 
 func (x *RebalanceProgress) Reset() {
 	*x = RebalanceProgress{}
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8659,7 +8855,7 @@ func (x *RebalanceProgress) String() string {
 func (*RebalanceProgress) ProtoMessage() {}
 
 func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[99]
+	mi := &file_metapb_meta_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8672,7 +8868,7 @@ func (x *RebalanceProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RebalanceProgress.ProtoReflect.Descriptor instead.
 func (*RebalanceProgress) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{99}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
 }
 
 func (x *RebalanceProgress) GetParts() uint32 {
@@ -8694,7 +8890,7 @@ type PutOperation struct {
 
 func (x *PutOperation) Reset() {
 	*x = PutOperation{}
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8706,7 +8902,7 @@ func (x *PutOperation) String() string {
 func (*PutOperation) ProtoMessage() {}
 
 func (x *PutOperation) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[100]
+	mi := &file_metapb_meta_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8719,7 +8915,7 @@ func (x *PutOperation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutOperation.ProtoReflect.Descriptor instead.
 func (*PutOperation) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{100}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
 }
 
 func (x *PutOperation) GetOperation() *Operation {
@@ -8739,7 +8935,7 @@ type DropOperations struct {
 
 func (x *DropOperations) Reset() {
 	*x = DropOperations{}
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8751,7 +8947,7 @@ func (x *DropOperations) String() string {
 func (*DropOperations) ProtoMessage() {}
 
 func (x *DropOperations) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[101]
+	mi := &file_metapb_meta_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8764,7 +8960,7 @@ func (x *DropOperations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOperations.ProtoReflect.Descriptor instead.
 func (*DropOperations) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{101}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
 }
 
 func (x *DropOperations) GetKeep() uint32 {
@@ -8787,7 +8983,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8799,7 +8995,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[102]
+	mi := &file_metapb_meta_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8812,7 +9008,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{102}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
 }
 
 func (x *ReadIndexRequest) GetHolder() string {
@@ -8841,7 +9037,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8853,7 +9049,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[103]
+	mi := &file_metapb_meta_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8866,7 +9062,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{103}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -8900,7 +9096,7 @@ type ReachedRequest struct {
 
 func (x *ReachedRequest) Reset() {
 	*x = ReachedRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8912,7 +9108,7 @@ func (x *ReachedRequest) String() string {
 func (*ReachedRequest) ProtoMessage() {}
 
 func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[104]
+	mi := &file_metapb_meta_proto_msgTypes[107]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8925,7 +9121,7 @@ func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
 func (*ReachedRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{104}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
 }
 
 func (x *ReachedRequest) GetHolder() string {
@@ -8950,7 +9146,7 @@ type ReachedResponse struct {
 
 func (x *ReachedResponse) Reset() {
 	*x = ReachedResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -8962,7 +9158,7 @@ func (x *ReachedResponse) String() string {
 func (*ReachedResponse) ProtoMessage() {}
 
 func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[105]
+	mi := &file_metapb_meta_proto_msgTypes[108]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -8975,7 +9171,7 @@ func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
 func (*ReachedResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{105}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
 }
 
 // ReplicaReport is a node's report about one of its replicas.
@@ -9035,7 +9231,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9047,7 +9243,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[106]
+	mi := &file_metapb_meta_proto_msgTypes[109]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9060,7 +9256,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{106}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -9284,7 +9480,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9296,7 +9492,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[107]
+	mi := &file_metapb_meta_proto_msgTypes[110]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9309,7 +9505,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{107}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -9361,7 +9557,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9373,7 +9569,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[108]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9386,7 +9582,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{108}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -9422,7 +9618,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9434,7 +9630,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[109]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9447,7 +9643,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{109}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -9499,7 +9695,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9511,7 +9707,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9524,7 +9720,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -9668,7 +9864,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9680,7 +9876,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9693,7 +9889,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -9728,7 +9924,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9740,7 +9936,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[115]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9753,7 +9949,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -9778,7 +9974,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9790,7 +9986,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9803,7 +9999,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 type NodeStatus struct {
@@ -9824,7 +10020,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9836,7 +10032,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9849,7 +10045,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -9915,7 +10111,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9927,7 +10123,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9940,7 +10136,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -10057,7 +10253,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10069,7 +10265,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10082,7 +10278,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -10121,7 +10317,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10133,7 +10329,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10146,7 +10342,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -10187,7 +10383,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10199,7 +10395,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10212,7 +10408,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -10239,7 +10435,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10251,7 +10447,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10264,7 +10460,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -10289,7 +10485,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10301,7 +10497,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10314,7 +10510,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -10385,7 +10581,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10397,7 +10593,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10410,7 +10606,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -10508,7 +10704,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10520,7 +10716,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10533,7 +10729,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -10565,7 +10761,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10577,7 +10773,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10590,7 +10786,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
 }
 
 type ReachRequest struct {
@@ -10603,7 +10799,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10615,7 +10811,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10628,7 +10824,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -10654,7 +10850,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10666,7 +10862,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10679,7 +10875,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{128}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -10720,7 +10916,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10732,7 +10928,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10745,7 +10941,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -10763,7 +10959,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[127]
+	mi := &file_metapb_meta_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10775,7 +10971,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[127]
+	mi := &file_metapb_meta_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10788,7 +10984,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{130}
 }
 
 type WatchRequest struct {
@@ -10801,7 +10997,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[128]
+	mi := &file_metapb_meta_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10813,7 +11009,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[128]
+	mi := &file_metapb_meta_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10826,7 +11022,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{128}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -10874,7 +11070,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[129]
+	mi := &file_metapb_meta_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10886,7 +11082,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[129]
+	mi := &file_metapb_meta_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10899,7 +11095,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{129}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{132}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -11087,7 +11283,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\acommand\x18\x01 \x01(\v2\x16.cordwood.meta.CommandR\acommand\"V\n" +
 	"\x0fProposeResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12-\n" +
-	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xad\x13\n" +
+	"\x06result\x18\x02 \x01(\v2\x15.cordwood.meta.ResultR\x06result\"\xf4\x13\n" +
 	"\aCommand\x12$\n" +
 	"\x0etime_unix_nano\x18\x01 \x01(\x03R\ftimeUnixNano\x12\x1d\n" +
 	"\n" +
@@ -11136,7 +11332,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\rchange_access\x18F \x01(\v2\x1b.cordwood.meta.ChangeAccessH\x00R\fchangeAccess\x12?\n" +
 	"\ftouch_tokens\x18G \x01(\v2\x1a.cordwood.meta.TouchTokensH\x00R\vtouchTokens\x129\n" +
 	"\n" +
-	"mark_audit\x18H \x01(\v2\x18.cordwood.meta.MarkAuditH\x00R\tmarkAuditB\x04\n" +
+	"mark_audit\x18H \x01(\v2\x18.cordwood.meta.MarkAuditH\x00R\tmarkAudit\x12E\n" +
+	"\x0ecommit_iceberg\x18P \x01(\v2\x1c.cordwood.meta.CommitIcebergH\x00R\rcommitIcebergB\x04\n" +
 	"\x02op\"\xfc\x04\n" +
 	"\x06Result\x12\x1d\n" +
 	"\n" +
@@ -11565,7 +11762,19 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"P\n" +
 	"\fRestoreSaved\x12*\n" +
 	"\x05saved\x18\x01 \x01(\v2\x14.cordwood.meta.SavedR\x05saved\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"_\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"i\n" +
+	"\fIcebergTable\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04uuid\x18\x03 \x01(\tR\x04uuid\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\"y\n" +
+	"\rCommitIceberg\x121\n" +
+	"\x05table\x18\x01 \x01(\v2\x1b.cordwood.meta.IcebergTableR\x05table\x12\x1d\n" +
+	"\n" +
+	"if_version\x18\x02 \x01(\x04R\tifVersion\x12\x16\n" +
+	"\x06forget\x18\x03 \x01(\bR\x06forget\"/\n" +
+	"\x12ReadIcebergRequest\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\"_\n" +
 	"\x10ReadSavedRequest\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x19\n" +
@@ -11986,12 +12195,13 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11PROTECTION_SECRET\x10\x02\x12\x16\n" +
 	"\x12PROTECTION_MACHINE\x10\x03\x12\x17\n" +
 	"\x13PROTECTION_OPTIONAL\x10\x04\x12\x13\n" +
-	"\x0fPROTECTION_NONE\x10\x052\xa0\x06\n" +
+	"\x0fPROTECTION_NONE\x10\x052\xf1\x06\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
 	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
 	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01\x12P\n" +
-	"\tReadSaved\x12\x1f.cordwood.meta.ReadSavedRequest\x1a .cordwood.meta.ReadSavedResponse0\x01\x12N\n" +
+	"\tReadSaved\x12\x1f.cordwood.meta.ReadSavedRequest\x1a .cordwood.meta.ReadSavedResponse0\x01\x12O\n" +
+	"\vReadIceberg\x12!.cordwood.meta.ReadIcebergRequest\x1a\x1b.cordwood.meta.IcebergTable0\x01\x12N\n" +
 	"\tReadIndex\x12\x1f.cordwood.meta.ReadIndexRequest\x1a .cordwood.meta.ReadIndexResponse\x12H\n" +
 	"\aReached\x12\x1d.cordwood.meta.ReachedRequest\x1a\x1e.cordwood.meta.ReachedResponse\x12E\n" +
 	"\x06Report\x12\x1c.cordwood.meta.ReportRequest\x1a\x1d.cordwood.meta.ReportResponse\x12T\n" +
@@ -12021,7 +12231,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 136)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 139)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -12103,73 +12313,76 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*DropSaved)(nil),                // 77: cordwood.meta.DropSaved
 	(*TouchSaved)(nil),               // 78: cordwood.meta.TouchSaved
 	(*RestoreSaved)(nil),             // 79: cordwood.meta.RestoreSaved
-	(*ReadSavedRequest)(nil),         // 80: cordwood.meta.ReadSavedRequest
-	(*ReadSavedResponse)(nil),        // 81: cordwood.meta.ReadSavedResponse
-	(*Node)(nil),                     // 82: cordwood.meta.Node
-	(*Shard)(nil),                    // 83: cordwood.meta.Shard
-	(*SetNodeState)(nil),             // 84: cordwood.meta.SetNodeState
-	(*RemoveNode)(nil),               // 85: cordwood.meta.RemoveNode
-	(*SetClusterVersion)(nil),        // 86: cordwood.meta.SetClusterVersion
-	(*SetSettings)(nil),              // 87: cordwood.meta.SetSettings
-	(*Settings)(nil),                 // 88: cordwood.meta.Settings
-	(*CreateShard)(nil),              // 89: cordwood.meta.CreateShard
-	(*ChangeShard)(nil),              // 90: cordwood.meta.ChangeShard
-	(*RetireShard)(nil),              // 91: cordwood.meta.RetireShard
-	(*FoundShards)(nil),              // 92: cordwood.meta.FoundShards
-	(*FoundedShard)(nil),             // 93: cordwood.meta.FoundedShard
-	(*RaiseCounters)(nil),            // 94: cordwood.meta.RaiseCounters
-	(*MadeAnew)(nil),                 // 95: cordwood.meta.MadeAnew
-	(*Recovered)(nil),                // 96: cordwood.meta.Recovered
-	(*PlaceTable)(nil),               // 97: cordwood.meta.PlaceTable
-	(*Operation)(nil),                // 98: cordwood.meta.Operation
-	(*ShardAddProgress)(nil),         // 99: cordwood.meta.ShardAddProgress
-	(*ReplicasProgress)(nil),         // 100: cordwood.meta.ReplicasProgress
-	(*ShardDropProgress)(nil),        // 101: cordwood.meta.ShardDropProgress
-	(*ShardRemoveProgress)(nil),      // 102: cordwood.meta.ShardRemoveProgress
-	(*TableProgress)(nil),            // 103: cordwood.meta.TableProgress
-	(*NodeProgress)(nil),             // 104: cordwood.meta.NodeProgress
-	(*RebalanceProgress)(nil),        // 105: cordwood.meta.RebalanceProgress
-	(*PutOperation)(nil),             // 106: cordwood.meta.PutOperation
-	(*DropOperations)(nil),           // 107: cordwood.meta.DropOperations
-	(*ReadIndexRequest)(nil),         // 108: cordwood.meta.ReadIndexRequest
-	(*ReadIndexResponse)(nil),        // 109: cordwood.meta.ReadIndexResponse
-	(*ReachedRequest)(nil),           // 110: cordwood.meta.ReachedRequest
-	(*ReachedResponse)(nil),          // 111: cordwood.meta.ReachedResponse
-	(*ReplicaReport)(nil),            // 112: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 113: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 114: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 115: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 116: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 117: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 118: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 119: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 120: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 121: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 122: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 123: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 124: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 125: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 126: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 127: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 128: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 129: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 130: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 131: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 132: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 133: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 134: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 135: cordwood.meta.WatchResponse
-	nil,                              // 136: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 137: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 138: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 139: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 140: cordwood.meta.Operation.NotesEntry
-	nil,                              // 141: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 142: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 143: cordwood.schema.Column
-	(schemapb.Type)(0),               // 144: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 145: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 146: cordwood.schema.Database
+	(*IcebergTable)(nil),             // 80: cordwood.meta.IcebergTable
+	(*CommitIceberg)(nil),            // 81: cordwood.meta.CommitIceberg
+	(*ReadIcebergRequest)(nil),       // 82: cordwood.meta.ReadIcebergRequest
+	(*ReadSavedRequest)(nil),         // 83: cordwood.meta.ReadSavedRequest
+	(*ReadSavedResponse)(nil),        // 84: cordwood.meta.ReadSavedResponse
+	(*Node)(nil),                     // 85: cordwood.meta.Node
+	(*Shard)(nil),                    // 86: cordwood.meta.Shard
+	(*SetNodeState)(nil),             // 87: cordwood.meta.SetNodeState
+	(*RemoveNode)(nil),               // 88: cordwood.meta.RemoveNode
+	(*SetClusterVersion)(nil),        // 89: cordwood.meta.SetClusterVersion
+	(*SetSettings)(nil),              // 90: cordwood.meta.SetSettings
+	(*Settings)(nil),                 // 91: cordwood.meta.Settings
+	(*CreateShard)(nil),              // 92: cordwood.meta.CreateShard
+	(*ChangeShard)(nil),              // 93: cordwood.meta.ChangeShard
+	(*RetireShard)(nil),              // 94: cordwood.meta.RetireShard
+	(*FoundShards)(nil),              // 95: cordwood.meta.FoundShards
+	(*FoundedShard)(nil),             // 96: cordwood.meta.FoundedShard
+	(*RaiseCounters)(nil),            // 97: cordwood.meta.RaiseCounters
+	(*MadeAnew)(nil),                 // 98: cordwood.meta.MadeAnew
+	(*Recovered)(nil),                // 99: cordwood.meta.Recovered
+	(*PlaceTable)(nil),               // 100: cordwood.meta.PlaceTable
+	(*Operation)(nil),                // 101: cordwood.meta.Operation
+	(*ShardAddProgress)(nil),         // 102: cordwood.meta.ShardAddProgress
+	(*ReplicasProgress)(nil),         // 103: cordwood.meta.ReplicasProgress
+	(*ShardDropProgress)(nil),        // 104: cordwood.meta.ShardDropProgress
+	(*ShardRemoveProgress)(nil),      // 105: cordwood.meta.ShardRemoveProgress
+	(*TableProgress)(nil),            // 106: cordwood.meta.TableProgress
+	(*NodeProgress)(nil),             // 107: cordwood.meta.NodeProgress
+	(*RebalanceProgress)(nil),        // 108: cordwood.meta.RebalanceProgress
+	(*PutOperation)(nil),             // 109: cordwood.meta.PutOperation
+	(*DropOperations)(nil),           // 110: cordwood.meta.DropOperations
+	(*ReadIndexRequest)(nil),         // 111: cordwood.meta.ReadIndexRequest
+	(*ReadIndexResponse)(nil),        // 112: cordwood.meta.ReadIndexResponse
+	(*ReachedRequest)(nil),           // 113: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 114: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 115: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 116: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 117: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 118: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 119: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 120: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 121: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 122: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 123: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 124: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 125: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 126: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 127: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 128: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 129: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 130: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 131: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 132: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 133: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 134: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 135: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 136: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 137: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 138: cordwood.meta.WatchResponse
+	nil,                              // 139: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 140: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 141: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 142: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 143: cordwood.meta.Operation.NotesEntry
+	nil,                              // 144: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 145: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 146: cordwood.schema.Column
+	(schemapb.Type)(0),               // 147: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 148: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 149: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
@@ -12180,10 +12393,10 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	47,  // 5: cordwood.meta.Command.bootstrap:type_name -> cordwood.meta.Bootstrap
 	48,  // 6: cordwood.meta.Command.register_node:type_name -> cordwood.meta.RegisterNode
 	50,  // 7: cordwood.meta.Command.register_session:type_name -> cordwood.meta.RegisterSession
-	84,  // 8: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
-	85,  // 9: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
-	86,  // 10: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
-	87,  // 11: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
+	87,  // 8: cordwood.meta.Command.set_node_state:type_name -> cordwood.meta.SetNodeState
+	88,  // 9: cordwood.meta.Command.remove_node:type_name -> cordwood.meta.RemoveNode
+	89,  // 10: cordwood.meta.Command.set_cluster_version:type_name -> cordwood.meta.SetClusterVersion
+	90,  // 11: cordwood.meta.Command.set_settings:type_name -> cordwood.meta.SetSettings
 	51,  // 12: cordwood.meta.Command.create_database:type_name -> cordwood.meta.CreateDatabase
 	52,  // 13: cordwood.meta.Command.drop_database:type_name -> cordwood.meta.DropDatabase
 	53,  // 14: cordwood.meta.Command.alter_database:type_name -> cordwood.meta.AlterDatabase
@@ -12200,164 +12413,168 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	77,  // 25: cordwood.meta.Command.drop_saved:type_name -> cordwood.meta.DropSaved
 	78,  // 26: cordwood.meta.Command.touch_saved:type_name -> cordwood.meta.TouchSaved
 	79,  // 27: cordwood.meta.Command.restore_saved:type_name -> cordwood.meta.RestoreSaved
-	89,  // 28: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
-	90,  // 29: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
-	97,  // 30: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
-	92,  // 31: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
-	94,  // 32: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
-	91,  // 33: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
-	106, // 34: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
-	107, // 35: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
+	92,  // 28: cordwood.meta.Command.create_shard:type_name -> cordwood.meta.CreateShard
+	93,  // 29: cordwood.meta.Command.change_shard:type_name -> cordwood.meta.ChangeShard
+	100, // 30: cordwood.meta.Command.place_table:type_name -> cordwood.meta.PlaceTable
+	95,  // 31: cordwood.meta.Command.found_shards:type_name -> cordwood.meta.FoundShards
+	97,  // 32: cordwood.meta.Command.raise_counters:type_name -> cordwood.meta.RaiseCounters
+	94,  // 33: cordwood.meta.Command.retire_shard:type_name -> cordwood.meta.RetireShard
+	109, // 34: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
+	110, // 35: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	31,  // 36: cordwood.meta.Command.change_access:type_name -> cordwood.meta.ChangeAccess
 	45,  // 37: cordwood.meta.Command.touch_tokens:type_name -> cordwood.meta.TouchTokens
 	24,  // 38: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
-	57,  // 39: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	142, // 40: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
-	72,  // 41: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
-	83,  // 42: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
-	98,  // 43: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
-	75,  // 44: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
-	15,  // 45: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
-	17,  // 46: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
-	19,  // 47: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
-	20,  // 48: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 49: cordwood.meta.ShareQuotasResponse.query_cpu:type_name -> cordwood.meta.DatabaseCPU
-	22,  // 50: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
-	26,  // 51: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
-	29,  // 52: cordwood.meta.Issuer.needs:type_name -> cordwood.meta.IssuerNeed
-	30,  // 53: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
-	33,  // 54: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
-	32,  // 55: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
-	35,  // 56: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
-	36,  // 57: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
-	38,  // 58: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
-	39,  // 59: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
-	39,  // 60: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
-	40,  // 61: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
-	40,  // 62: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
-	42,  // 63: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
-	43,  // 64: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
-	44,  // 65: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
-	34,  // 66: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
-	37,  // 67: cordwood.meta.AccessChange.alter_role:type_name -> cordwood.meta.AlterRole
-	27,  // 68: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
-	26,  // 69: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
-	26,  // 70: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
-	41,  // 71: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
-	46,  // 72: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
-	82,  // 73: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
-	49,  // 74: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	136, // 75: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	137, // 76: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
-	56,  // 77: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
-	55,  // 78: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	143, // 79: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	138, // 80: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	143, // 81: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	143, // 82: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	142, // 83: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	143, // 84: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
-	63,  // 85: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
-	64,  // 86: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
-	60,  // 87: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
-	61,  // 88: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
-	62,  // 89: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	144, // 90: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
-	3,   // 91: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	145, // 92: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	139, // 93: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
-	68,  // 94: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
-	72,  // 95: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
-	72,  // 96: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
-	75,  // 97: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
-	75,  // 98: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
-	75,  // 99: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
-	0,   // 100: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
-	49,  // 101: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
-	0,   // 102: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
-	88,  // 103: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
-	96,  // 104: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
-	95,  // 105: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
-	93,  // 106: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
-	4,   // 107: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
-	1,   // 108: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	140, // 109: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
-	99,  // 110: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
-	100, // 111: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
-	101, // 112: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
-	103, // 113: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
-	104, // 114: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
-	105, // 115: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
-	102, // 116: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	141, // 117: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
-	98,  // 118: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	115, // 119: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	114, // 120: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	113, // 121: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	112, // 122: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	117, // 123: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 124: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 125: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 126: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
-	82,  // 127: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	116, // 128: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	88,  // 129: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	123, // 130: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	120, // 131: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	83,  // 132: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	98,  // 133: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	122, // 134: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	83,  // 135: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 136: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	82,  // 137: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	146, // 138: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	142, // 139: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	82,  // 140: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	83,  // 141: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	72,  // 142: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	72,  // 143: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	98,  // 144: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	88,  // 145: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	83,  // 146: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	27,  // 147: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	41,  // 148: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 149: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	134, // 150: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	73,  // 151: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	80,  // 152: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	108, // 153: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	110, // 154: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	116, // 155: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 156: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	119, // 157: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	124, // 158: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	126, // 159: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	128, // 160: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	130, // 161: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	132, // 162: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 163: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 164: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 165: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	135, // 166: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	74,  // 167: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	81,  // 168: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	109, // 169: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	111, // 170: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	118, // 171: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 172: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	121, // 173: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	125, // 174: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	127, // 175: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	129, // 176: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	131, // 177: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	133, // 178: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 179: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 180: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	165, // [165:181] is the sub-list for method output_type
-	149, // [149:165] is the sub-list for method input_type
-	149, // [149:149] is the sub-list for extension type_name
-	149, // [149:149] is the sub-list for extension extendee
-	0,   // [0:149] is the sub-list for field type_name
+	81,  // 39: cordwood.meta.Command.commit_iceberg:type_name -> cordwood.meta.CommitIceberg
+	57,  // 40: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
+	145, // 41: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	72,  // 42: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
+	86,  // 43: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
+	101, // 44: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
+	75,  // 45: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
+	15,  // 46: cordwood.meta.Result.quota:type_name -> cordwood.meta.QuotaRefusal
+	17,  // 47: cordwood.meta.ShareQuotasRequest.uses:type_name -> cordwood.meta.QuotaUse
+	19,  // 48: cordwood.meta.ShareQuotasResponse.shares:type_name -> cordwood.meta.QuotaShare
+	20,  // 49: cordwood.meta.ShareQuotasResponse.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 50: cordwood.meta.ShareQuotasResponse.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	22,  // 51: cordwood.meta.AuditEntry.record:type_name -> cordwood.meta.AuditRecord
+	26,  // 52: cordwood.meta.AccessPrincipal.grants:type_name -> cordwood.meta.AccessGrant
+	29,  // 53: cordwood.meta.Issuer.needs:type_name -> cordwood.meta.IssuerNeed
+	30,  // 54: cordwood.meta.ChangeAccess.actor:type_name -> cordwood.meta.AccessActor
+	33,  // 55: cordwood.meta.ChangeAccess.changes:type_name -> cordwood.meta.AccessChange
+	32,  // 56: cordwood.meta.ChangeAccess.conditions:type_name -> cordwood.meta.AccessCondition
+	35,  // 57: cordwood.meta.AccessChange.create:type_name -> cordwood.meta.CreatePrincipal
+	36,  // 58: cordwood.meta.AccessChange.alter:type_name -> cordwood.meta.AlterUser
+	38,  // 59: cordwood.meta.AccessChange.drop:type_name -> cordwood.meta.DropPrincipal
+	39,  // 60: cordwood.meta.AccessChange.grant:type_name -> cordwood.meta.ChangeGrant
+	39,  // 61: cordwood.meta.AccessChange.revoke:type_name -> cordwood.meta.ChangeGrant
+	40,  // 62: cordwood.meta.AccessChange.grant_role:type_name -> cordwood.meta.ChangeRole
+	40,  // 63: cordwood.meta.AccessChange.revoke_role:type_name -> cordwood.meta.ChangeRole
+	42,  // 64: cordwood.meta.AccessChange.create_token:type_name -> cordwood.meta.CreateToken
+	43,  // 65: cordwood.meta.AccessChange.alter_token:type_name -> cordwood.meta.AlterToken
+	44,  // 66: cordwood.meta.AccessChange.drop_token:type_name -> cordwood.meta.DropToken
+	34,  // 67: cordwood.meta.AccessChange.reset_admin:type_name -> cordwood.meta.ResetAdmin
+	37,  // 68: cordwood.meta.AccessChange.alter_role:type_name -> cordwood.meta.AlterRole
+	27,  // 69: cordwood.meta.CreatePrincipal.principal:type_name -> cordwood.meta.AccessPrincipal
+	26,  // 70: cordwood.meta.ChangeGrant.grant:type_name -> cordwood.meta.AccessGrant
+	26,  // 71: cordwood.meta.AccessToken.grants:type_name -> cordwood.meta.AccessGrant
+	41,  // 72: cordwood.meta.CreateToken.token:type_name -> cordwood.meta.AccessToken
+	46,  // 73: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
+	85,  // 74: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
+	49,  // 75: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
+	139, // 76: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	140, // 77: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	56,  // 78: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
+	55,  // 79: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
+	146, // 80: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	141, // 81: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	146, // 82: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	146, // 83: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	145, // 84: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	146, // 85: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	63,  // 86: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
+	64,  // 87: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
+	60,  // 88: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
+	61,  // 89: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
+	62,  // 90: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
+	147, // 91: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	3,   // 92: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
+	148, // 93: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	142, // 94: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	68,  // 95: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
+	72,  // 96: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
+	72,  // 97: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
+	75,  // 98: cordwood.meta.PutSaved.saved:type_name -> cordwood.meta.Saved
+	75,  // 99: cordwood.meta.RestoreSaved.saved:type_name -> cordwood.meta.Saved
+	80,  // 100: cordwood.meta.CommitIceberg.table:type_name -> cordwood.meta.IcebergTable
+	75,  // 101: cordwood.meta.ReadSavedResponse.saved:type_name -> cordwood.meta.Saved
+	0,   // 102: cordwood.meta.Node.state:type_name -> cordwood.meta.NodeState
+	49,  // 103: cordwood.meta.Node.mark:type_name -> cordwood.meta.FolderMark
+	0,   // 104: cordwood.meta.SetNodeState.state:type_name -> cordwood.meta.NodeState
+	91,  // 105: cordwood.meta.SetSettings.settings:type_name -> cordwood.meta.Settings
+	99,  // 106: cordwood.meta.ChangeShard.recovered:type_name -> cordwood.meta.Recovered
+	98,  // 107: cordwood.meta.ChangeShard.made_anew:type_name -> cordwood.meta.MadeAnew
+	96,  // 108: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
+	4,   // 109: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
+	1,   // 110: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
+	143, // 111: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	102, // 112: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
+	103, // 113: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
+	104, // 114: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
+	106, // 115: cordwood.meta.Operation.table:type_name -> cordwood.meta.TableProgress
+	107, // 116: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
+	108, // 117: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
+	105, // 118: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
+	144, // 119: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	101, // 120: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
+	118, // 121: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	117, // 122: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	116, // 123: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	115, // 124: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	120, // 125: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 126: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 127: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 128: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	85,  // 129: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	119, // 130: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	91,  // 131: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	126, // 132: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	123, // 133: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	86,  // 134: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	101, // 135: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	125, // 136: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	86,  // 137: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 138: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	85,  // 139: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	149, // 140: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	145, // 141: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	85,  // 142: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	86,  // 143: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	72,  // 144: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	72,  // 145: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	101, // 146: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	91,  // 147: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	86,  // 148: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	27,  // 149: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	41,  // 150: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 151: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	137, // 152: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	73,  // 153: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	83,  // 154: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	82,  // 155: cordwood.meta.Meta.ReadIceberg:input_type -> cordwood.meta.ReadIcebergRequest
+	111, // 156: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	113, // 157: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	119, // 158: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 159: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	122, // 160: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	127, // 161: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	129, // 162: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	131, // 163: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	133, // 164: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	135, // 165: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 166: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 167: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 168: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	138, // 169: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	74,  // 170: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	84,  // 171: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	80,  // 172: cordwood.meta.Meta.ReadIceberg:output_type -> cordwood.meta.IcebergTable
+	112, // 173: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	114, // 174: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	121, // 175: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 176: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	124, // 177: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	128, // 178: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	130, // 179: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	132, // 180: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	134, // 181: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	136, // 182: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 183: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 184: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	168, // [168:185] is the sub-list for method output_type
+	151, // [151:168] is the sub-list for method input_type
+	151, // [151:151] is the sub-list for extension type_name
+	151, // [151:151] is the sub-list for extension extendee
+	0,   // [0:151] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -12400,6 +12617,7 @@ func file_metapb_meta_proto_init() {
 		(*Command_ChangeAccess)(nil),
 		(*Command_TouchTokens)(nil),
 		(*Command_MarkAudit)(nil),
+		(*Command_CommitIceberg)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[27].OneofWrappers = []any{
 		(*AccessChange_Create)(nil),
@@ -12429,8 +12647,8 @@ func file_metapb_meta_proto_init() {
 		(*AlterTable_RestoreComplete)(nil),
 	}
 	file_metapb_meta_proto_msgTypes[63].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[74].OneofWrappers = []any{}
-	file_metapb_meta_proto_msgTypes[84].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[77].OneofWrappers = []any{}
+	file_metapb_meta_proto_msgTypes[87].OneofWrappers = []any{
 		(*ChangeShard_AddLearner)(nil),
 		(*ChangeShard_Promote)(nil),
 		(*ChangeShard_Remove)(nil),
@@ -12440,7 +12658,7 @@ func file_metapb_meta_proto_init() {
 		(*ChangeShard_MadeAnew)(nil),
 		(*ChangeShard_Retiring)(nil),
 	}
-	file_metapb_meta_proto_msgTypes[92].OneofWrappers = []any{
+	file_metapb_meta_proto_msgTypes[95].OneofWrappers = []any{
 		(*Operation_ShardAdd)(nil),
 		(*Operation_Replicas)(nil),
 		(*Operation_ShardDrop)(nil),
@@ -12455,7 +12673,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   136,
+			NumMessages:   139,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -26,6 +26,7 @@ const (
 	Meta_Watch_FullMethodName         = "/cordwood.meta.Meta/Watch"
 	Meta_ReadPipelines_FullMethodName = "/cordwood.meta.Meta/ReadPipelines"
 	Meta_ReadSaved_FullMethodName     = "/cordwood.meta.Meta/ReadSaved"
+	Meta_ReadIceberg_FullMethodName   = "/cordwood.meta.Meta/ReadIceberg"
 	Meta_ReadIndex_FullMethodName     = "/cordwood.meta.Meta/ReadIndex"
 	Meta_Reached_FullMethodName       = "/cordwood.meta.Meta/Reached"
 	Meta_Report_FullMethodName        = "/cordwood.meta.Meta/Report"
@@ -49,6 +50,9 @@ type MetaClient interface {
 	// ReadSaved sends what users have saved, one by one. Watch does not send it. What does not exist
 	// is omitted. Only the leader answers.
 	ReadSaved(ctx context.Context, in *ReadSavedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSavedResponse], error)
+	// ReadIceberg sends what was committed of Iceberg tables, in the order of the ids of the tables. Watch does not send
+	// it. Only the leader answers.
+	ReadIceberg(ctx context.Context, in *ReadIcebergRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[IcebergTable], error)
 	// ReadIndex returns an index of the log. A copy of the state that has reached it contains
 	// everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
@@ -144,6 +148,25 @@ func (c *metaClient) ReadSaved(ctx context.Context, in *ReadSavedRequest, opts .
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_ReadSavedClient = grpc.ServerStreamingClient[ReadSavedResponse]
 
+func (c *metaClient) ReadIceberg(ctx context.Context, in *ReadIcebergRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[IcebergTable], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Meta_ServiceDesc.Streams[3], Meta_ReadIceberg_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ReadIcebergRequest, IcebergTable]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Meta_ReadIcebergClient = grpc.ServerStreamingClient[IcebergTable]
+
 func (c *metaClient) ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReadIndexResponse)
@@ -219,6 +242,9 @@ type MetaServer interface {
 	// ReadSaved sends what users have saved, one by one. Watch does not send it. What does not exist
 	// is omitted. Only the leader answers.
 	ReadSaved(*ReadSavedRequest, grpc.ServerStreamingServer[ReadSavedResponse]) error
+	// ReadIceberg sends what was committed of Iceberg tables, in the order of the ids of the tables. Watch does not send
+	// it. Only the leader answers.
+	ReadIceberg(*ReadIcebergRequest, grpc.ServerStreamingServer[IcebergTable]) error
 	// ReadIndex returns an index of the log. A copy of the state that has reached it contains
 	// everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
@@ -258,6 +284,9 @@ func (UnimplementedMetaServer) ReadPipelines(*ReadPipelinesRequest, grpc.ServerS
 }
 func (UnimplementedMetaServer) ReadSaved(*ReadSavedRequest, grpc.ServerStreamingServer[ReadSavedResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadSaved not implemented")
+}
+func (UnimplementedMetaServer) ReadIceberg(*ReadIcebergRequest, grpc.ServerStreamingServer[IcebergTable]) error {
+	return status.Error(codes.Unimplemented, "method ReadIceberg not implemented")
 }
 func (UnimplementedMetaServer) ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadIndex not implemented")
@@ -348,6 +377,17 @@ func _Meta_ReadSaved_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Meta_ReadSavedServer = grpc.ServerStreamingServer[ReadSavedResponse]
+
+func _Meta_ReadIceberg_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ReadIcebergRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(MetaServer).ReadIceberg(m, &grpc.GenericServerStream[ReadIcebergRequest, IcebergTable]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Meta_ReadIcebergServer = grpc.ServerStreamingServer[IcebergTable]
 
 func _Meta_ReadIndex_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReadIndexRequest)
@@ -507,6 +547,11 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "ReadSaved",
 			Handler:       _Meta_ReadSaved_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ReadIceberg",
+			Handler:       _Meta_ReadIceberg_Handler,
 			ServerStreams: true,
 		},
 	},

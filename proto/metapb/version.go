@@ -35,11 +35,12 @@ package metapb
 //	   none; users who are dropped leave nothing to users of the same name
 //	21 the table option max_size; the user of a command, whose rights the metadata group checks again when it applies
 //	   the command
+//	22 tables that are shown as Apache Iceberg
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 21
+	MaxProtocol = 22
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -121,4 +122,7 @@ const (
 	ProtocolMaxSize = 21
 	// ProtocolIssuer is the version that added to commands the principal on whose behalf they are proposed.
 	ProtocolIssuer = 21
+	// ProtocolIceberg is the version that added the table options iceberg and iceberg_names, and the last commits of such
+	// tables.
+	ProtocolIceberg = 22
 )

@@ -38,6 +38,12 @@ const (
 	// OptionMaxSize is the size of the table's files and objects above which its oldest rows expire. Only statements can
 	// set it.
 	OptionMaxSize = "max_size"
+	// OptionIceberg is the version of Apache Iceberg's format in which the table's rows in object storage are shown to
+	// other engines, v2 or v3. Only statements can set it.
+	OptionIceberg = "iceberg"
+	// OptionIcebergNames is IcebergUnderscore if dots in names of columns are shown as underscores. Only statements can
+	// set it.
+	OptionIcebergNames = "iceberg_names"
 	// OptionAutoCreateTable is given with a write and is not a property of a table: StoredOptions
 	// leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -48,6 +54,9 @@ const (
 	MergeLastRow     = "last_row"
 	MergeLastNonNull = "last_non_null"
 )
+
+// IcebergUnderscore is the value of OptionIcebergNames.
+const IcebergUnderscore = "underscore"
 
 // PartitionsAuto lets the cluster choose the number of partitions: it adds one whenever the table
 // is hot.
@@ -65,9 +74,9 @@ const maxCommentBytes = 4096
 const maxLokiLabels = 32
 
 var optionNames = []string{
-	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionLokiLabels, OptionMaxSize,
-	OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL,
-	OptionSSTFormat, OptionTTL,
+	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionIceberg, OptionIcebergNames,
+	OptionLokiLabels, OptionMaxSize, OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict, OptionPartitions,
+	OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
 // tableOptions are the options that a table stores.
@@ -79,7 +88,9 @@ var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
 	func(name string) bool { return slices.Contains(StatementOptions, name) })
 
 // StatementOptions are the options that only statements can set.
-var StatementOptions = []string{OptionMessageColumn, OptionLokiLabels, OptionCold, OptionMaxSize}
+var StatementOptions = []string{
+	OptionMessageColumn, OptionLokiLabels, OptionCold, OptionMaxSize, OptionIceberg, OptionIcebergNames,
+}
 
 // HintNames lists the options that HintName knows, by their own names.
 func HintNames() []string { return slices.Clone(hintNames) }
@@ -98,6 +109,10 @@ func OptionValues(name string) []string {
 		return []string{"widen", "error", "cast", "aside"}
 	case OptionSSTFormat:
 		return []string{"flat", "primary_key"}
+	case OptionIceberg:
+		return []string{"v2", "v3"}
+	case OptionIcebergNames:
+		return []string{IcebergUnderscore}
 	case OptionPartitions:
 		return []string{PartitionsAuto}
 	}
@@ -152,6 +167,19 @@ func NormalizeOption(key, value string) (string, error) {
 	case OptionSSTFormat:
 		if value != "flat" && value != "primary_key" {
 			return "", optionError(key, value, "want flat or primary_key")
+		}
+	case OptionIceberg:
+		switch value {
+		case "v2", "v3":
+		case "daily":
+			return "", optionError(key, value, "tables that merge rows cannot be shown as Iceberg; want v2 or v3, for tables "+
+				"with append_mode")
+		default:
+			return "", optionError(key, value, "want v2 or v3")
+		}
+	case OptionIcebergNames:
+		if value != IcebergUnderscore {
+			return "", optionError(key, value, "want underscore")
 		}
 	case OptionPartitions:
 		if strings.EqualFold(value, PartitionsAuto) {
@@ -266,6 +294,23 @@ func ValidateOptions(options map[string]string) error {
 		case "":
 			options[OptionAppendMode] = "false"
 		}
+	}
+	return CheckIceberg(options)
+}
+
+// CheckIceberg refuses OptionIceberg for tables that cannot be shown. options are all that the table has.
+func CheckIceberg(options map[string]string) error {
+	value := options[OptionIceberg]
+	if value == "" {
+		return nil
+	}
+	if options[OptionAppendMode] != "true" {
+		return errs.New(errs.InvalidArguments, "Invalid table options, iceberg: %s without append_mode: true; only tables "+
+			"that keep every row can be shown as Iceberg", value)
+	}
+	if options[OptionCold] == "false" {
+		return errs.New(errs.InvalidArguments, "Invalid table options, iceberg: %s with cold: false; Iceberg shows rows in "+
+			"object storage", value)
 	}
 	return nil
 }

@@ -43,6 +43,11 @@ func TestNormalizeOption(t *testing.T) {
 		{"max_size", "0", "0", ""},
 		{"max_size", "1KiB", "", "want a size of at least 1MiB, such as 100GiB, or 0 for no limit"},
 		{"max_size", "-1", "", "want a size"},
+		{"iceberg", "v3", "v3", ""},
+		{"iceberg", "v4", "", "want v2 or v3"},
+		{"iceberg", "daily", "", "tables that merge rows cannot be shown as Iceberg"},
+		{"iceberg_names", "underscore", "underscore", ""},
+		{"iceberg_names", "dots", "", "want underscore"},
 		{"loki_labels", "", "", "want names of columns, separated by commas"},
 		{"loki_labels", "a,,b", "", "want names of columns, separated by commas"},
 		{"loki_labels", strings.Repeat("a,", 40) + "b", "a,b", ""},
@@ -210,18 +215,19 @@ func TestDDLPage(t *testing.T) {
 }
 
 // TestHintNames checks the options that a write can give. message_column and loki_labels are not among
-// them, because the table must have the columns. Neither are cold and max_size, which are for administrators.
+// them, because the table must have the columns. Neither are cold, max_size and those for Iceberg, which are for
+// administrators.
 func TestHintNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "loki_labels": "",
-		"cold": "", "max_size": "", "colour": "",
+		"cold": "", "max_size": "", "iceberg": "", "iceberg_names": "", "colour": "",
 	} {
 		if got, ok := HintName(name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, ok)
 		}
 	}
 	if !slices.Contains(TableOptionNames(), OptionMessageColumn) || slices.Contains(HintNames(), OptionMessageColumn) ||
-		len(HintNames()) != len(optionNames)-4 {
+		len(HintNames()) != len(optionNames)-len(StatementOptions) {
 		t.Errorf("hints %v, options of tables %v", HintNames(), TableOptionNames())
 	}
 }

@@ -129,7 +129,7 @@ func (x ChangeReplicasRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeReplicasRequest_Change.Descriptor instead.
 func (ChangeReplicasRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{17, 0}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type TableSizesRequest struct {
@@ -336,6 +336,165 @@ func (x *SizePart) GetBytes() int64 {
 	return 0
 }
 
+type ColdObjectsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	TableIds      []uint64               `protobuf:"varint,2,rep,packed,name=table_ids,json=tableIds,proto3" json:"table_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ColdObjectsRequest) Reset() {
+	*x = ColdObjectsRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ColdObjectsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ColdObjectsRequest) ProtoMessage() {}
+
+func (x *ColdObjectsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ColdObjectsRequest.ProtoReflect.Descriptor instead.
+func (*ColdObjectsRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ColdObjectsRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *ColdObjectsRequest) GetTableIds() []uint64 {
+	if x != nil {
+		return x.TableIds
+	}
+	return nil
+}
+
+type ColdObjectsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Objects that have rows of one of the tables only, each as in an offload of the shard's log.
+	Objects [][]byte `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	// The rows in objects that several tables share.
+	Shared        []*SharedRows `protobuf:"bytes,2,rep,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ColdObjectsResponse) Reset() {
+	*x = ColdObjectsResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ColdObjectsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ColdObjectsResponse) ProtoMessage() {}
+
+func (x *ColdObjectsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ColdObjectsResponse.ProtoReflect.Descriptor instead.
+func (*ColdObjectsResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ColdObjectsResponse) GetObjects() [][]byte {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+func (x *ColdObjectsResponse) GetShared() []*SharedRows {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+// SharedRows is rows of a table in objects that several tables share.
+type SharedRows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
+	Rows          int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SharedRows) Reset() {
+	*x = SharedRows{}
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharedRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharedRows) ProtoMessage() {}
+
+func (x *SharedRows) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharedRows.ProtoReflect.Descriptor instead.
+func (*SharedRows) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SharedRows) GetTableId() uint64 {
+	if x != nil {
+		return x.TableId
+	}
+	return 0
+}
+
+func (x *SharedRows) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
 type ExpireRowsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -346,7 +505,7 @@ type ExpireRowsRequest struct {
 
 func (x *ExpireRowsRequest) Reset() {
 	*x = ExpireRowsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -358,7 +517,7 @@ func (x *ExpireRowsRequest) String() string {
 func (*ExpireRowsRequest) ProtoMessage() {}
 
 func (x *ExpireRowsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[4]
+	mi := &file_shardpb_shard_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -371,7 +530,7 @@ func (x *ExpireRowsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireRowsRequest.ProtoReflect.Descriptor instead.
 func (*ExpireRowsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{4}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ExpireRowsRequest) GetShardId() uint32 {
@@ -399,7 +558,7 @@ type RowCutoff struct {
 
 func (x *RowCutoff) Reset() {
 	*x = RowCutoff{}
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -411,7 +570,7 @@ func (x *RowCutoff) String() string {
 func (*RowCutoff) ProtoMessage() {}
 
 func (x *RowCutoff) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[5]
+	mi := &file_shardpb_shard_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -424,7 +583,7 @@ func (x *RowCutoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RowCutoff.ProtoReflect.Descriptor instead.
 func (*RowCutoff) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{5}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *RowCutoff) GetTableId() uint64 {
@@ -449,7 +608,7 @@ type ExpireRowsResponse struct {
 
 func (x *ExpireRowsResponse) Reset() {
 	*x = ExpireRowsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -461,7 +620,7 @@ func (x *ExpireRowsResponse) String() string {
 func (*ExpireRowsResponse) ProtoMessage() {}
 
 func (x *ExpireRowsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[6]
+	mi := &file_shardpb_shard_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -474,7 +633,7 @@ func (x *ExpireRowsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireRowsResponse.ProtoReflect.Descriptor instead.
 func (*ExpireRowsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{6}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
 }
 
 type QueriesRequest struct {
@@ -485,7 +644,7 @@ type QueriesRequest struct {
 
 func (x *QueriesRequest) Reset() {
 	*x = QueriesRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +656,7 @@ func (x *QueriesRequest) String() string {
 func (*QueriesRequest) ProtoMessage() {}
 
 func (x *QueriesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[7]
+	mi := &file_shardpb_shard_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +669,7 @@ func (x *QueriesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueriesRequest.ProtoReflect.Descriptor instead.
 func (*QueriesRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{7}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
 }
 
 type QueriesResponse struct {
@@ -522,7 +681,7 @@ type QueriesResponse struct {
 
 func (x *QueriesResponse) Reset() {
 	*x = QueriesResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -534,7 +693,7 @@ func (x *QueriesResponse) String() string {
 func (*QueriesResponse) ProtoMessage() {}
 
 func (x *QueriesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[8]
+	mi := &file_shardpb_shard_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -547,7 +706,7 @@ func (x *QueriesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueriesResponse.ProtoReflect.Descriptor instead.
 func (*QueriesResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{8}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *QueriesResponse) GetQueries() []*RunningQuery {
@@ -584,7 +743,7 @@ type RunningQuery struct {
 
 func (x *RunningQuery) Reset() {
 	*x = RunningQuery{}
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -596,7 +755,7 @@ func (x *RunningQuery) String() string {
 func (*RunningQuery) ProtoMessage() {}
 
 func (x *RunningQuery) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[9]
+	mi := &file_shardpb_shard_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -609,7 +768,7 @@ func (x *RunningQuery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunningQuery.ProtoReflect.Descriptor instead.
 func (*RunningQuery) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{9}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RunningQuery) GetQueryId() string {
@@ -695,7 +854,7 @@ type KillQueryRequest struct {
 
 func (x *KillQueryRequest) Reset() {
 	*x = KillQueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +866,7 @@ func (x *KillQueryRequest) String() string {
 func (*KillQueryRequest) ProtoMessage() {}
 
 func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[10]
+	mi := &file_shardpb_shard_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +879,7 @@ func (x *KillQueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryRequest.ProtoReflect.Descriptor instead.
 func (*KillQueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{10}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *KillQueryRequest) GetQueryId() string {
@@ -754,7 +913,7 @@ type KillQueryResponse struct {
 
 func (x *KillQueryResponse) Reset() {
 	*x = KillQueryResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +925,7 @@ func (x *KillQueryResponse) String() string {
 func (*KillQueryResponse) ProtoMessage() {}
 
 func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[11]
+	mi := &file_shardpb_shard_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +938,7 @@ func (x *KillQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KillQueryResponse.ProtoReflect.Descriptor instead.
 func (*KillQueryResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{11}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *KillQueryResponse) GetKilled() uint32 {
@@ -807,7 +966,7 @@ type DescribeRequest struct {
 
 func (x *DescribeRequest) Reset() {
 	*x = DescribeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +978,7 @@ func (x *DescribeRequest) String() string {
 func (*DescribeRequest) ProtoMessage() {}
 
 func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[12]
+	mi := &file_shardpb_shard_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +991,7 @@ func (x *DescribeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeRequest.ProtoReflect.Descriptor instead.
 func (*DescribeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{12}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DescribeRequest) GetSql() string {
@@ -889,7 +1048,7 @@ type DescribeResponse struct {
 
 func (x *DescribeResponse) Reset() {
 	*x = DescribeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1060,7 @@ func (x *DescribeResponse) String() string {
 func (*DescribeResponse) ProtoMessage() {}
 
 func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[13]
+	mi := &file_shardpb_shard_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1073,7 @@ func (x *DescribeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeResponse.ProtoReflect.Descriptor instead.
 func (*DescribeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{13}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DescribeResponse) GetColumns() []*AnswerColumn {
@@ -943,7 +1102,7 @@ type AnswerColumn struct {
 
 func (x *AnswerColumn) Reset() {
 	*x = AnswerColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -955,7 +1114,7 @@ func (x *AnswerColumn) String() string {
 func (*AnswerColumn) ProtoMessage() {}
 
 func (x *AnswerColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[14]
+	mi := &file_shardpb_shard_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -968,7 +1127,7 @@ func (x *AnswerColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnswerColumn.ProtoReflect.Descriptor instead.
 func (*AnswerColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{14}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AnswerColumn) GetName() string {
@@ -1005,7 +1164,7 @@ type HandOverRequest struct {
 
 func (x *HandOverRequest) Reset() {
 	*x = HandOverRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1176,7 @@ func (x *HandOverRequest) String() string {
 func (*HandOverRequest) ProtoMessage() {}
 
 func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[15]
+	mi := &file_shardpb_shard_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1189,7 @@ func (x *HandOverRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverRequest.ProtoReflect.Descriptor instead.
 func (*HandOverRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{15}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HandOverRequest) GetShardId() uint32 {
@@ -1095,7 +1254,7 @@ type HandOverResponse struct {
 
 func (x *HandOverResponse) Reset() {
 	*x = HandOverResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1266,7 @@ func (x *HandOverResponse) String() string {
 func (*HandOverResponse) ProtoMessage() {}
 
 func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[16]
+	mi := &file_shardpb_shard_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1279,7 @@ func (x *HandOverResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HandOverResponse.ProtoReflect.Descriptor instead.
 func (*HandOverResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{16}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HandOverResponse) GetUnknown() bool {
@@ -1183,7 +1342,7 @@ type ChangeReplicasRequest struct {
 
 func (x *ChangeReplicasRequest) Reset() {
 	*x = ChangeReplicasRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1354,7 @@ func (x *ChangeReplicasRequest) String() string {
 func (*ChangeReplicasRequest) ProtoMessage() {}
 
 func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[17]
+	mi := &file_shardpb_shard_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1367,7 @@ func (x *ChangeReplicasRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasRequest.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{17}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ChangeReplicasRequest) GetShardId() uint32 {
@@ -1242,7 +1401,7 @@ type ChangeReplicasResponse struct {
 
 func (x *ChangeReplicasResponse) Reset() {
 	*x = ChangeReplicasResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1413,7 @@ func (x *ChangeReplicasResponse) String() string {
 func (*ChangeReplicasResponse) ProtoMessage() {}
 
 func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[18]
+	mi := &file_shardpb_shard_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1426,7 @@ func (x *ChangeReplicasResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeReplicasResponse.ProtoReflect.Descriptor instead.
 func (*ChangeReplicasResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{18}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChangeReplicasResponse) GetVoters() []string {
@@ -1293,7 +1452,7 @@ type ReadBarrierRequest struct {
 
 func (x *ReadBarrierRequest) Reset() {
 	*x = ReadBarrierRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1464,7 @@ func (x *ReadBarrierRequest) String() string {
 func (*ReadBarrierRequest) ProtoMessage() {}
 
 func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[19]
+	mi := &file_shardpb_shard_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1477,7 @@ func (x *ReadBarrierRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierRequest.ProtoReflect.Descriptor instead.
 func (*ReadBarrierRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{19}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadBarrierRequest) GetShardId() uint32 {
@@ -1337,7 +1496,7 @@ type ReadBarrierResponse struct {
 
 func (x *ReadBarrierResponse) Reset() {
 	*x = ReadBarrierResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1349,7 +1508,7 @@ func (x *ReadBarrierResponse) String() string {
 func (*ReadBarrierResponse) ProtoMessage() {}
 
 func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[20]
+	mi := &file_shardpb_shard_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1362,7 +1521,7 @@ func (x *ReadBarrierResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadBarrierResponse.ProtoReflect.Descriptor instead.
 func (*ReadBarrierResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{20}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReadBarrierResponse) GetIndex() uint64 {
@@ -1382,7 +1541,7 @@ type DefineTablesRequest struct {
 
 func (x *DefineTablesRequest) Reset() {
 	*x = DefineTablesRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1553,7 @@ func (x *DefineTablesRequest) String() string {
 func (*DefineTablesRequest) ProtoMessage() {}
 
 func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[21]
+	mi := &file_shardpb_shard_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1566,7 @@ func (x *DefineTablesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesRequest.ProtoReflect.Descriptor instead.
 func (*DefineTablesRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{21}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DefineTablesRequest) GetShardId() uint32 {
@@ -1433,7 +1592,7 @@ type DefineTablesResponse struct {
 
 func (x *DefineTablesResponse) Reset() {
 	*x = DefineTablesResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1604,7 @@ func (x *DefineTablesResponse) String() string {
 func (*DefineTablesResponse) ProtoMessage() {}
 
 func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[22]
+	mi := &file_shardpb_shard_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1617,7 @@ func (x *DefineTablesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefineTablesResponse.ProtoReflect.Descriptor instead.
 func (*DefineTablesResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{22}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DefineTablesResponse) GetIndex() uint64 {
@@ -1479,7 +1638,7 @@ type BatchKey struct {
 
 func (x *BatchKey) Reset() {
 	*x = BatchKey{}
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1491,7 +1650,7 @@ func (x *BatchKey) String() string {
 func (*BatchKey) ProtoMessage() {}
 
 func (x *BatchKey) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[23]
+	mi := &file_shardpb_shard_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1504,7 +1663,7 @@ func (x *BatchKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BatchKey.ProtoReflect.Descriptor instead.
 func (*BatchKey) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{23}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *BatchKey) GetSession() uint64 {
@@ -1531,7 +1690,7 @@ type CheckKeysRequest struct {
 
 func (x *CheckKeysRequest) Reset() {
 	*x = CheckKeysRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1702,7 @@ func (x *CheckKeysRequest) String() string {
 func (*CheckKeysRequest) ProtoMessage() {}
 
 func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[24]
+	mi := &file_shardpb_shard_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1715,7 @@ func (x *CheckKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysRequest.ProtoReflect.Descriptor instead.
 func (*CheckKeysRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{24}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CheckKeysRequest) GetShardId() uint32 {
@@ -1583,7 +1742,7 @@ type CheckKeysResponse struct {
 
 func (x *CheckKeysResponse) Reset() {
 	*x = CheckKeysResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1754,7 @@ func (x *CheckKeysResponse) String() string {
 func (*CheckKeysResponse) ProtoMessage() {}
 
 func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[25]
+	mi := &file_shardpb_shard_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1767,7 @@ func (x *CheckKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckKeysResponse.ProtoReflect.Descriptor instead.
 func (*CheckKeysResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{25}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *CheckKeysResponse) GetAppended() []bool {
@@ -1647,7 +1806,7 @@ type ScanRequest struct {
 
 func (x *ScanRequest) Reset() {
 	*x = ScanRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1818,7 @@ func (x *ScanRequest) String() string {
 func (*ScanRequest) ProtoMessage() {}
 
 func (x *ScanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[26]
+	mi := &file_shardpb_shard_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1831,7 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{26}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ScanRequest) GetShardId() uint32 {
@@ -1773,7 +1932,7 @@ type ScanResponse struct {
 
 func (x *ScanResponse) Reset() {
 	*x = ScanResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1944,7 @@ func (x *ScanResponse) String() string {
 func (*ScanResponse) ProtoMessage() {}
 
 func (x *ScanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[27]
+	mi := &file_shardpb_shard_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1957,7 @@ func (x *ScanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanResponse.ProtoReflect.Descriptor instead.
 func (*ScanResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{27}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ScanResponse) GetArrowIpc() []byte {
@@ -1837,7 +1996,7 @@ type Missing struct {
 
 func (x *Missing) Reset() {
 	*x = Missing{}
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1849,7 +2008,7 @@ func (x *Missing) String() string {
 func (*Missing) ProtoMessage() {}
 
 func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[28]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1862,7 +2021,7 @@ func (x *Missing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Missing.ProtoReflect.Descriptor instead.
 func (*Missing) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{28}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Missing) GetTable() string {
@@ -1906,7 +2065,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +2077,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[29]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2090,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{29}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WriteRequest) GetShardId() uint32 {
@@ -1967,7 +2126,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1979,7 +2138,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1992,7 +2151,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WriteResponse) GetIndex() uint64 {
@@ -2019,7 +2178,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2190,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2203,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TableName) GetDatabase() string {
@@ -2074,7 +2233,7 @@ type AnalyzeRequest struct {
 
 func (x *AnalyzeRequest) Reset() {
 	*x = AnalyzeRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2245,7 @@ func (x *AnalyzeRequest) String() string {
 func (*AnalyzeRequest) ProtoMessage() {}
 
 func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2258,7 @@ func (x *AnalyzeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeRequest.ProtoReflect.Descriptor instead.
 func (*AnalyzeRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *AnalyzeRequest) GetSql() string {
@@ -2135,7 +2294,7 @@ type AnalyzeResponse struct {
 
 func (x *AnalyzeResponse) Reset() {
 	*x = AnalyzeResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2306,7 @@ func (x *AnalyzeResponse) String() string {
 func (*AnalyzeResponse) ProtoMessage() {}
 
 func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2319,7 @@ func (x *AnalyzeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnalyzeResponse.ProtoReflect.Descriptor instead.
 func (*AnalyzeResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AnalyzeResponse) GetTables() []*TableName {
@@ -2201,7 +2360,7 @@ type QueryTable struct {
 
 func (x *QueryTable) Reset() {
 	*x = QueryTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2372,7 @@ func (x *QueryTable) String() string {
 func (*QueryTable) ProtoMessage() {}
 
 func (x *QueryTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2385,7 @@ func (x *QueryTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryTable.ProtoReflect.Descriptor instead.
 func (*QueryTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *QueryTable) GetName() *TableName {
@@ -2338,7 +2497,7 @@ type QueryRequest struct {
 
 func (x *QueryRequest) Reset() {
 	*x = QueryRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2509,7 @@ func (x *QueryRequest) String() string {
 func (*QueryRequest) ProtoMessage() {}
 
 func (x *QueryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2522,7 @@ func (x *QueryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryRequest.ProtoReflect.Descriptor instead.
 func (*QueryRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *QueryRequest) GetSql() string {
@@ -2499,7 +2658,7 @@ type QueryBlock struct {
 
 func (x *QueryBlock) Reset() {
 	*x = QueryBlock{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2670,7 @@ func (x *QueryBlock) String() string {
 func (*QueryBlock) ProtoMessage() {}
 
 func (x *QueryBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2683,7 @@ func (x *QueryBlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryBlock.ProtoReflect.Descriptor instead.
 func (*QueryBlock) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *QueryBlock) GetSql() string {
@@ -2558,7 +2717,7 @@ type ShardNodes struct {
 
 func (x *ShardNodes) Reset() {
 	*x = ShardNodes{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2729,7 @@ func (x *ShardNodes) String() string {
 func (*ShardNodes) ProtoMessage() {}
 
 func (x *ShardNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2742,7 @@ func (x *ShardNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardNodes.ProtoReflect.Descriptor instead.
 func (*ShardNodes) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ShardNodes) GetShardId() uint32 {
@@ -2622,7 +2781,7 @@ type QueryChunk struct {
 
 func (x *QueryChunk) Reset() {
 	*x = QueryChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2793,7 @@ func (x *QueryChunk) String() string {
 func (*QueryChunk) ProtoMessage() {}
 
 func (x *QueryChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2806,7 @@ func (x *QueryChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryChunk.ProtoReflect.Descriptor instead.
 func (*QueryChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *QueryChunk) GetArrowIpc() []byte {
@@ -2705,7 +2864,7 @@ type BlockAnswer struct {
 
 func (x *BlockAnswer) Reset() {
 	*x = BlockAnswer{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2717,7 +2876,7 @@ func (x *BlockAnswer) String() string {
 func (*BlockAnswer) ProtoMessage() {}
 
 func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2730,7 +2889,7 @@ func (x *BlockAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockAnswer.ProtoReflect.Descriptor instead.
 func (*BlockAnswer) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BlockAnswer) GetBytes() uint64 {
@@ -2758,7 +2917,7 @@ type ShardLeader struct {
 
 func (x *ShardLeader) Reset() {
 	*x = ShardLeader{}
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2770,7 +2929,7 @@ func (x *ShardLeader) String() string {
 func (*ShardLeader) ProtoMessage() {}
 
 func (x *ShardLeader) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2783,7 +2942,7 @@ func (x *ShardLeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLeader.ProtoReflect.Descriptor instead.
 func (*ShardLeader) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ShardLeader) GetShardId() uint32 {
@@ -2813,7 +2972,7 @@ type PartStages struct {
 
 func (x *PartStages) Reset() {
 	*x = PartStages{}
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2984,7 @@ func (x *PartStages) String() string {
 func (*PartStages) ProtoMessage() {}
 
 func (x *PartStages) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2997,7 @@ func (x *PartStages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartStages.ProtoReflect.Descriptor instead.
 func (*PartStages) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PartStages) GetGatherNanos() int64 {
@@ -2875,7 +3034,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2887,7 +3046,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2900,7 +3059,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -2965,7 +3124,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2977,7 +3136,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2990,7 +3149,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -3022,7 +3181,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3034,7 +3193,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3047,7 +3206,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -3080,7 +3239,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3092,7 +3251,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3105,7 +3264,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -3147,7 +3306,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3318,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3331,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -3335,7 +3494,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3347,7 +3506,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3360,7 +3519,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -3410,7 +3569,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3581,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[48]
+	mi := &file_shardpb_shard_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3594,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -3515,7 +3674,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3527,7 +3686,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[49]
+	mi := &file_shardpb_shard_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3540,7 +3699,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{49}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -3617,7 +3776,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[50]
+	mi := &file_shardpb_shard_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3629,7 +3788,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[50]
+	mi := &file_shardpb_shard_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3642,7 +3801,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{50}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -3695,7 +3854,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[51]
+	mi := &file_shardpb_shard_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3707,7 +3866,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[51]
+	mi := &file_shardpb_shard_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3720,7 +3879,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{51}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3784,7 +3943,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[52]
+	mi := &file_shardpb_shard_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3955,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[52]
+	mi := &file_shardpb_shard_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3968,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{52}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -3837,7 +3996,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[53]
+	mi := &file_shardpb_shard_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3849,7 +4008,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[53]
+	mi := &file_shardpb_shard_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3862,7 +4021,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{53}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -3892,7 +4051,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[54]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3904,7 +4063,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[54]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3917,7 +4076,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -3973,7 +4132,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[55]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4144,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[55]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4157,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -4115,7 +4274,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[56]
+	mi := &file_shardpb_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4127,7 +4286,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[56]
+	mi := &file_shardpb_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4140,7 +4299,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -4197,7 +4356,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[57]
+	mi := &file_shardpb_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4209,7 +4368,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[57]
+	mi := &file_shardpb_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4222,7 +4381,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -4265,7 +4424,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[58]
+	mi := &file_shardpb_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4277,7 +4436,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[58]
+	mi := &file_shardpb_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4449,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -4333,7 +4492,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[59]
+	mi := &file_shardpb_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4345,7 +4504,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[59]
+	mi := &file_shardpb_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4358,7 +4517,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{59}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -4390,7 +4549,17 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05parts\x18\x02 \x03(\v2\x18.cordwood.shard.SizePartR\x05parts\"8\n" +
 	"\bSizePart\x12\x16\n" +
 	"\x06newest\x18\x01 \x01(\x03R\x06newest\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"c\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"L\n" +
+	"\x12ColdObjectsRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x1b\n" +
+	"\ttable_ids\x18\x02 \x03(\x04R\btableIds\"c\n" +
+	"\x13ColdObjectsResponse\x12\x18\n" +
+	"\aobjects\x18\x01 \x03(\fR\aobjects\x122\n" +
+	"\x06shared\x18\x02 \x03(\v2\x1a.cordwood.shard.SharedRowsR\x06shared\";\n" +
+	"\n" +
+	"SharedRows\x12\x19\n" +
+	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\x03R\x04rows\"c\n" +
 	"\x11ExpireRowsRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x123\n" +
 	"\acutoffs\x18\x02 \x03(\v2\x19.cordwood.shard.RowCutoffR\acutoffs\">\n" +
@@ -4726,7 +4895,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tMergeRule\x12\x1a\n" +
 	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
-	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\x9a\v\n" +
+	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xf4\v\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -4742,7 +4911,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x04Scan\x12\x1b.cordwood.shard.ScanRequest\x1a\x1c.cordwood.shard.ScanResponse0\x01\x12M\n" +
 	"\bHandOver\x12\x1f.cordwood.shard.HandOverRequest\x1a .cordwood.shard.HandOverResponse\x12S\n" +
 	"\n" +
-	"TableSizes\x12!.cordwood.shard.TableSizesRequest\x1a\".cordwood.shard.TableSizesResponse\x12S\n" +
+	"TableSizes\x12!.cordwood.shard.TableSizesRequest\x1a\".cordwood.shard.TableSizesResponse\x12X\n" +
+	"\vColdObjects\x12\".cordwood.shard.ColdObjectsRequest\x1a#.cordwood.shard.ColdObjectsResponse0\x01\x12S\n" +
 	"\n" +
 	"ExpireRows\x12!.cordwood.shard.ExpireRowsRequest\x1a\".cordwood.shard.ExpireRowsResponse\x12J\n" +
 	"\aQueries\x12\x1e.cordwood.shard.QueriesRequest\x1a\x1f.cordwood.shard.QueriesResponse\x12P\n" +
@@ -4762,7 +4932,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
@@ -4770,148 +4940,154 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*TableSizesResponse)(nil),        // 3: cordwood.shard.TableSizesResponse
 	(*TableSize)(nil),                 // 4: cordwood.shard.TableSize
 	(*SizePart)(nil),                  // 5: cordwood.shard.SizePart
-	(*ExpireRowsRequest)(nil),         // 6: cordwood.shard.ExpireRowsRequest
-	(*RowCutoff)(nil),                 // 7: cordwood.shard.RowCutoff
-	(*ExpireRowsResponse)(nil),        // 8: cordwood.shard.ExpireRowsResponse
-	(*QueriesRequest)(nil),            // 9: cordwood.shard.QueriesRequest
-	(*QueriesResponse)(nil),           // 10: cordwood.shard.QueriesResponse
-	(*RunningQuery)(nil),              // 11: cordwood.shard.RunningQuery
-	(*KillQueryRequest)(nil),          // 12: cordwood.shard.KillQueryRequest
-	(*KillQueryResponse)(nil),         // 13: cordwood.shard.KillQueryResponse
-	(*DescribeRequest)(nil),           // 14: cordwood.shard.DescribeRequest
-	(*DescribeResponse)(nil),          // 15: cordwood.shard.DescribeResponse
-	(*AnswerColumn)(nil),              // 16: cordwood.shard.AnswerColumn
-	(*HandOverRequest)(nil),           // 17: cordwood.shard.HandOverRequest
-	(*HandOverResponse)(nil),          // 18: cordwood.shard.HandOverResponse
-	(*ChangeReplicasRequest)(nil),     // 19: cordwood.shard.ChangeReplicasRequest
-	(*ChangeReplicasResponse)(nil),    // 20: cordwood.shard.ChangeReplicasResponse
-	(*ReadBarrierRequest)(nil),        // 21: cordwood.shard.ReadBarrierRequest
-	(*ReadBarrierResponse)(nil),       // 22: cordwood.shard.ReadBarrierResponse
-	(*DefineTablesRequest)(nil),       // 23: cordwood.shard.DefineTablesRequest
-	(*DefineTablesResponse)(nil),      // 24: cordwood.shard.DefineTablesResponse
-	(*BatchKey)(nil),                  // 25: cordwood.shard.BatchKey
-	(*CheckKeysRequest)(nil),          // 26: cordwood.shard.CheckKeysRequest
-	(*CheckKeysResponse)(nil),         // 27: cordwood.shard.CheckKeysResponse
-	(*ScanRequest)(nil),               // 28: cordwood.shard.ScanRequest
-	(*ScanResponse)(nil),              // 29: cordwood.shard.ScanResponse
-	(*Missing)(nil),                   // 30: cordwood.shard.Missing
-	(*WriteRequest)(nil),              // 31: cordwood.shard.WriteRequest
-	(*WriteResponse)(nil),             // 32: cordwood.shard.WriteResponse
-	(*TableName)(nil),                 // 33: cordwood.shard.TableName
-	(*AnalyzeRequest)(nil),            // 34: cordwood.shard.AnalyzeRequest
-	(*AnalyzeResponse)(nil),           // 35: cordwood.shard.AnalyzeResponse
-	(*QueryTable)(nil),                // 36: cordwood.shard.QueryTable
-	(*QueryRequest)(nil),              // 37: cordwood.shard.QueryRequest
-	(*QueryBlock)(nil),                // 38: cordwood.shard.QueryBlock
-	(*ShardNodes)(nil),                // 39: cordwood.shard.ShardNodes
-	(*QueryChunk)(nil),                // 40: cordwood.shard.QueryChunk
-	(*BlockAnswer)(nil),               // 41: cordwood.shard.BlockAnswer
-	(*ShardLeader)(nil),               // 42: cordwood.shard.ShardLeader
-	(*PartStages)(nil),                // 43: cordwood.shard.PartStages
-	(*TailRequest)(nil),               // 44: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 45: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 46: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 47: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 48: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 49: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 50: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 51: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 52: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 53: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 54: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 55: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 56: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 57: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 58: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 59: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 60: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 61: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 62: cordwood.schema.Table
-	(schemapb.Type)(0),                // 63: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 64: cordwood.schema.Semantic
+	(*ColdObjectsRequest)(nil),        // 6: cordwood.shard.ColdObjectsRequest
+	(*ColdObjectsResponse)(nil),       // 7: cordwood.shard.ColdObjectsResponse
+	(*SharedRows)(nil),                // 8: cordwood.shard.SharedRows
+	(*ExpireRowsRequest)(nil),         // 9: cordwood.shard.ExpireRowsRequest
+	(*RowCutoff)(nil),                 // 10: cordwood.shard.RowCutoff
+	(*ExpireRowsResponse)(nil),        // 11: cordwood.shard.ExpireRowsResponse
+	(*QueriesRequest)(nil),            // 12: cordwood.shard.QueriesRequest
+	(*QueriesResponse)(nil),           // 13: cordwood.shard.QueriesResponse
+	(*RunningQuery)(nil),              // 14: cordwood.shard.RunningQuery
+	(*KillQueryRequest)(nil),          // 15: cordwood.shard.KillQueryRequest
+	(*KillQueryResponse)(nil),         // 16: cordwood.shard.KillQueryResponse
+	(*DescribeRequest)(nil),           // 17: cordwood.shard.DescribeRequest
+	(*DescribeResponse)(nil),          // 18: cordwood.shard.DescribeResponse
+	(*AnswerColumn)(nil),              // 19: cordwood.shard.AnswerColumn
+	(*HandOverRequest)(nil),           // 20: cordwood.shard.HandOverRequest
+	(*HandOverResponse)(nil),          // 21: cordwood.shard.HandOverResponse
+	(*ChangeReplicasRequest)(nil),     // 22: cordwood.shard.ChangeReplicasRequest
+	(*ChangeReplicasResponse)(nil),    // 23: cordwood.shard.ChangeReplicasResponse
+	(*ReadBarrierRequest)(nil),        // 24: cordwood.shard.ReadBarrierRequest
+	(*ReadBarrierResponse)(nil),       // 25: cordwood.shard.ReadBarrierResponse
+	(*DefineTablesRequest)(nil),       // 26: cordwood.shard.DefineTablesRequest
+	(*DefineTablesResponse)(nil),      // 27: cordwood.shard.DefineTablesResponse
+	(*BatchKey)(nil),                  // 28: cordwood.shard.BatchKey
+	(*CheckKeysRequest)(nil),          // 29: cordwood.shard.CheckKeysRequest
+	(*CheckKeysResponse)(nil),         // 30: cordwood.shard.CheckKeysResponse
+	(*ScanRequest)(nil),               // 31: cordwood.shard.ScanRequest
+	(*ScanResponse)(nil),              // 32: cordwood.shard.ScanResponse
+	(*Missing)(nil),                   // 33: cordwood.shard.Missing
+	(*WriteRequest)(nil),              // 34: cordwood.shard.WriteRequest
+	(*WriteResponse)(nil),             // 35: cordwood.shard.WriteResponse
+	(*TableName)(nil),                 // 36: cordwood.shard.TableName
+	(*AnalyzeRequest)(nil),            // 37: cordwood.shard.AnalyzeRequest
+	(*AnalyzeResponse)(nil),           // 38: cordwood.shard.AnalyzeResponse
+	(*QueryTable)(nil),                // 39: cordwood.shard.QueryTable
+	(*QueryRequest)(nil),              // 40: cordwood.shard.QueryRequest
+	(*QueryBlock)(nil),                // 41: cordwood.shard.QueryBlock
+	(*ShardNodes)(nil),                // 42: cordwood.shard.ShardNodes
+	(*QueryChunk)(nil),                // 43: cordwood.shard.QueryChunk
+	(*BlockAnswer)(nil),               // 44: cordwood.shard.BlockAnswer
+	(*ShardLeader)(nil),               // 45: cordwood.shard.ShardLeader
+	(*PartStages)(nil),                // 46: cordwood.shard.PartStages
+	(*TailRequest)(nil),               // 47: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 48: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 49: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 50: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 51: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 52: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 53: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 54: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 55: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 56: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 57: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 58: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 59: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 60: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 61: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 62: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 63: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 64: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 65: cordwood.schema.Table
+	(schemapb.Type)(0),                // 66: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 67: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
 	4,  // 0: cordwood.shard.TableSizesResponse.tables:type_name -> cordwood.shard.TableSize
 	5,  // 1: cordwood.shard.TableSize.parts:type_name -> cordwood.shard.SizePart
-	7,  // 2: cordwood.shard.ExpireRowsRequest.cutoffs:type_name -> cordwood.shard.RowCutoff
-	11, // 3: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
-	36, // 4: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
-	16, // 5: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	62, // 6: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
-	39, // 7: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	1,  // 8: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	62, // 9: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
-	25, // 10: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	62, // 11: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	30, // 12: cordwood.shard.ScanResponse.missing:type_name -> cordwood.shard.Missing
-	62, // 13: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
-	33, // 14: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
-	33, // 15: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	62, // 16: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
-	36, // 17: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
-	39, // 18: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	38, // 19: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
-	43, // 20: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
-	42, // 21: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
-	41, // 22: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
-	30, // 23: cordwood.shard.QueryChunk.missing:type_name -> cordwood.shard.Missing
-	43, // 24: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
-	33, // 25: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	62, // 26: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	48, // 27: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	49, // 28: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	50, // 29: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	51, // 30: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	57, // 31: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	56, // 32: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	54, // 33: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	55, // 34: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 35: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	58, // 36: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	59, // 37: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	63, // 38: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	64, // 39: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	31, // 40: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	34, // 41: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	37, // 42: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	44, // 43: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	46, // 44: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	52, // 45: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	60, // 46: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	19, // 47: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	21, // 48: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	23, // 49: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	26, // 50: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	28, // 51: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	17, // 52: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 53: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
-	6,  // 54: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
-	9,  // 55: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	12, // 56: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	14, // 57: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	32, // 58: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	35, // 59: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	40, // 60: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	45, // 61: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	47, // 62: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	53, // 63: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	61, // 64: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	20, // 65: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	22, // 66: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	24, // 67: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	27, // 68: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	29, // 69: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	18, // 70: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 71: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
-	8,  // 72: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
-	10, // 73: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	13, // 74: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	15, // 75: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	58, // [58:76] is the sub-list for method output_type
-	40, // [40:58] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	8,  // 2: cordwood.shard.ColdObjectsResponse.shared:type_name -> cordwood.shard.SharedRows
+	10, // 3: cordwood.shard.ExpireRowsRequest.cutoffs:type_name -> cordwood.shard.RowCutoff
+	14, // 4: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
+	39, // 5: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
+	19, // 6: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
+	65, // 7: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	42, // 8: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	1,  // 9: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
+	65, // 10: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	28, // 11: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
+	65, // 12: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	33, // 13: cordwood.shard.ScanResponse.missing:type_name -> cordwood.shard.Missing
+	65, // 14: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	36, // 15: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
+	36, // 16: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
+	65, // 17: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	39, // 18: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
+	42, // 19: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
+	41, // 20: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
+	46, // 21: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
+	45, // 22: cordwood.shard.QueryChunk.leaders:type_name -> cordwood.shard.ShardLeader
+	44, // 23: cordwood.shard.QueryChunk.blocks:type_name -> cordwood.shard.BlockAnswer
+	33, // 24: cordwood.shard.QueryChunk.missing:type_name -> cordwood.shard.Missing
+	46, // 25: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
+	36, // 26: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	65, // 27: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	51, // 28: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	52, // 29: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	53, // 30: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	54, // 31: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	60, // 32: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	59, // 33: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	57, // 34: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	58, // 35: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 36: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	61, // 37: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	62, // 38: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	66, // 39: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	67, // 40: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	34, // 41: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	37, // 42: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	40, // 43: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	47, // 44: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	49, // 45: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	55, // 46: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	63, // 47: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	22, // 48: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	24, // 49: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	26, // 50: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	29, // 51: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	31, // 52: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	20, // 53: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 54: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
+	6,  // 55: cordwood.shard.ShardService.ColdObjects:input_type -> cordwood.shard.ColdObjectsRequest
+	9,  // 56: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
+	12, // 57: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	15, // 58: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	17, // 59: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	35, // 60: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	38, // 61: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	43, // 62: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	48, // 63: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	50, // 64: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	56, // 65: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	64, // 66: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	23, // 67: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	25, // 68: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	27, // 69: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	30, // 70: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	32, // 71: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	21, // 72: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 73: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
+	7,  // 74: cordwood.shard.ShardService.ColdObjects:output_type -> cordwood.shard.ColdObjectsResponse
+	11, // 75: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
+	13, // 76: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	16, // 77: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	18, // 78: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	60, // [60:79] is the sub-list for method output_type
+	41, // [41:60] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -4919,16 +5095,16 @@ func file_shardpb_shard_proto_init() {
 	if File_shardpb_shard_proto != nil {
 		return
 	}
-	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[34].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[42].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[29].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[37].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[45].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   60,
+			NumMessages:   63,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -35,6 +35,7 @@ const (
 	ShardService_Scan_FullMethodName           = "/cordwood.shard.ShardService/Scan"
 	ShardService_HandOver_FullMethodName       = "/cordwood.shard.ShardService/HandOver"
 	ShardService_TableSizes_FullMethodName     = "/cordwood.shard.ShardService/TableSizes"
+	ShardService_ColdObjects_FullMethodName    = "/cordwood.shard.ShardService/ColdObjects"
 	ShardService_ExpireRows_FullMethodName     = "/cordwood.shard.ShardService/ExpireRows"
 	ShardService_Queries_FullMethodName        = "/cordwood.shard.ShardService/Queries"
 	ShardService_KillQuery_FullMethodName      = "/cordwood.shard.ShardService/KillQuery"
@@ -82,6 +83,8 @@ type ShardServiceClient interface {
 	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
 	// TableSizes returns how large tables of a shard are, by the times of their rows. Only the leader answers.
 	TableSizes(ctx context.Context, in *TableSizesRequest, opts ...grpc.CallOption) (*TableSizesResponse, error)
+	// ColdObjects sends the live objects of tables in object storage, in any order. Only the leader answers.
+	ColdObjects(ctx context.Context, in *ColdObjectsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ColdObjectsResponse], error)
 	// ExpireRows makes rows of a shard expire that were written before the call. Only the leader answers.
 	ExpireRows(ctx context.Context, in *ExpireRowsRequest, opts ...grpc.CallOption) (*ExpireRowsResponse, error)
 	// Queries lists the calls of Query that run on this node, including parts of queries of other
@@ -286,6 +289,25 @@ func (c *shardServiceClient) TableSizes(ctx context.Context, in *TableSizesReque
 	return out, nil
 }
 
+func (c *shardServiceClient) ColdObjects(ctx context.Context, in *ColdObjectsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ColdObjectsResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &ShardService_ServiceDesc.Streams[5], ShardService_ColdObjects_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[ColdObjectsRequest, ColdObjectsResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_ColdObjectsClient = grpc.ServerStreamingClient[ColdObjectsResponse]
+
 func (c *shardServiceClient) ExpireRows(ctx context.Context, in *ExpireRowsRequest, opts ...grpc.CallOption) (*ExpireRowsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ExpireRowsResponse)
@@ -367,6 +389,8 @@ type ShardServiceServer interface {
 	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
 	// TableSizes returns how large tables of a shard are, by the times of their rows. Only the leader answers.
 	TableSizes(context.Context, *TableSizesRequest) (*TableSizesResponse, error)
+	// ColdObjects sends the live objects of tables in object storage, in any order. Only the leader answers.
+	ColdObjects(*ColdObjectsRequest, grpc.ServerStreamingServer[ColdObjectsResponse]) error
 	// ExpireRows makes rows of a shard expire that were written before the call. Only the leader answers.
 	ExpireRows(context.Context, *ExpireRowsRequest) (*ExpireRowsResponse, error)
 	// Queries lists the calls of Query that run on this node, including parts of queries of other
@@ -427,6 +451,9 @@ func (UnimplementedShardServiceServer) HandOver(context.Context, *HandOverReques
 }
 func (UnimplementedShardServiceServer) TableSizes(context.Context, *TableSizesRequest) (*TableSizesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method TableSizes not implemented")
+}
+func (UnimplementedShardServiceServer) ColdObjects(*ColdObjectsRequest, grpc.ServerStreamingServer[ColdObjectsResponse]) error {
+	return status.Error(codes.Unimplemented, "method ColdObjects not implemented")
 }
 func (UnimplementedShardServiceServer) ExpireRows(context.Context, *ExpireRowsRequest) (*ExpireRowsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ExpireRows not implemented")
@@ -678,6 +705,17 @@ func _ShardService_TableSizes_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _ShardService_ColdObjects_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(ColdObjectsRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ShardServiceServer).ColdObjects(m, &grpc.GenericServerStream[ColdObjectsRequest, ColdObjectsResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type ShardService_ColdObjectsServer = grpc.ServerStreamingServer[ColdObjectsResponse]
+
 func _ShardService_ExpireRows_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ExpireRowsRequest)
 	if err := dec(in); err != nil {
@@ -834,6 +872,11 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Scan",
 			Handler:       _ShardService_Scan_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "ColdObjects",
+			Handler:       _ShardService_ColdObjects_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -32,6 +32,7 @@ var calls = map[string]Row{
 	metapb.Meta_Watch_FullMethodName:         {Backup, "back up", Cluster, false},
 	metapb.Meta_ReadPipelines_FullMethodName: {Backup, "back up", Cluster, false},
 	metapb.Meta_ReadSaved_FullMethodName:     {Backup, "back up", Cluster, false},
+	metapb.Meta_ReadIceberg_FullMethodName:   {Nobody, "call Meta.ReadIceberg", NoObject, false},
 	metapb.Meta_Propose_FullMethodName:       {Restore, "restore", Cluster, false}, // each command has its own row
 	metapb.Meta_ReadIndex_FullMethodName:     {Nobody, "call Meta.ReadIndex", NoObject, false},
 	metapb.Meta_Reached_FullMethodName:       {Nobody, "call Meta.Reached", NoObject, false},
@@ -54,6 +55,7 @@ var calls = map[string]Row{
 	shardpb.ShardService_Scan_FullMethodName:           {Nobody, "call ShardService.Scan", NoObject, false},
 	shardpb.ShardService_HandOver_FullMethodName:       {Nobody, "call ShardService.HandOver", NoObject, false},
 	shardpb.ShardService_TableSizes_FullMethodName:     {Nobody, "call ShardService.TableSizes", NoObject, false},
+	shardpb.ShardService_ColdObjects_FullMethodName:    {Nobody, "call ShardService.ColdObjects", NoObject, false},
 	shardpb.ShardService_ExpireRows_FullMethodName:     {Nobody, "call ShardService.ExpireRows", NoObject, false},
 	shardpb.ShardService_Queries_FullMethodName:        {Nobody, "call ShardService.Queries", NoObject, false},
 	shardpb.ShardService_KillQuery_FullMethodName:      {Nobody, "call ShardService.KillQuery", NoObject, false},
@@ -105,6 +107,7 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_DropOperations]():    {Nobody, "drop operations", Operation, true},
 	reflect.TypeFor[*metapb.Command_ChangeAccess]():      {Nobody, "change users", Principal, true},
 	reflect.TypeFor[*metapb.Command_MarkAudit]():         {Nobody, "mark the audit", NoObject, false},
+	reflect.TypeFor[*metapb.Command_CommitIceberg]():     {Nobody, "commit an Iceberg table", NoObject, false},
 	reflect.TypeFor[*metapb.Command_TouchTokens]():       {Nobody, "note uses of tokens", NoObject, false},
 }
 

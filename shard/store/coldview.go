@@ -36,6 +36,36 @@ func (st *Status) Objects() (list []*cold.Object) {
 	return list
 }
 
+// ObjectsOf returns the objects that have live rows of one of the tables and of no other table, and by table the live
+// rows in objects that several tables share.
+func (st *Status) ObjectsOf(ids []uint64) (own []*cold.Object, shared map[uint64]int64) {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	wanted := make(map[uint64]bool, len(ids))
+	for _, id := range ids {
+		wanted[id] = tb.State.Tables[id] != nil
+	}
+	shared = map[uint64]int64{}
+	for _, set := range tb.State.Sets() {
+		for i := range set.Objects {
+			o := &set.Objects[i]
+			if !o.Meta.Shared() {
+				if wanted[o.Meta.TableID] && !tb.State.DeadSpan(set.Index, o.Spans()[0]) {
+					own = append(own, o)
+				}
+				continue
+			}
+			for _, span := range o.Meta.Tables {
+				if wanted[span.TableID] && !tb.State.DeadSpan(set.Index, span) {
+					shared[span.TableID] += span.Rows
+				}
+			}
+		}
+	}
+	return own, shared
+}
+
 // same reports whether both are the same object. An object never changes.
 func (o ColdObject) same(as ColdObject) bool { return o.Key == as.Key && o.Order == as.Order }
 

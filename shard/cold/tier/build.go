@@ -11,6 +11,7 @@ import (
 
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/iceberg"
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
@@ -114,8 +115,8 @@ func (b *builder) compaction(j *job, tables map[uint64]*store.CutTable, limit in
 		t := tables[id]
 		take[id] = &compaction.Table{
 			Def: t.Def.Table, Merge: query.Append, Before: t.Expired.Before, Order: t.Expired.Order,
-			// A shared file cannot be divided within a table.
-			Own: of.bytes >= b.split && t.Def.Physical == "" || of.bytes > limit,
+			// A shared file cannot be divided within a table, and other engines cannot read one.
+			Own: of.bytes >= b.split && t.Def.Physical == "" || of.bytes > limit || iceberg.FormatOf(t.Def.Table) != 0,
 		}
 	}
 	c.Table = func(id uint64) *compaction.Table { return take[id] }
@@ -128,7 +129,12 @@ func (b *builder) stripe(ctx context.Context, m *segment.Meta, tables map[uint64
 	id := b.nextID()
 	x.path = filepath.Join(b.dir, segment.FileName(id))
 	o := &x.object
-	if o.Meta, err = segment.Stripe(b.fs, filepath.Join(b.dir, m.FileName()), m, x.path); err != nil {
+	var hidden []uint32
+	if t := tables[m.TableID]; t != nil {
+		hidden = iceberg.Hidden(t.Def.Table)
+	}
+	o.Meta, err = segment.StripeHidden(b.fs, filepath.Join(b.dir, m.FileName()), m, x.path, hidden)
+	if err != nil {
 		return built{}, err
 	}
 	defer func() {

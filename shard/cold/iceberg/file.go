@@ -1,0 +1,212 @@
+package iceberg
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/parquet-go/parquet-go/format"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/cold"
+	"cordwood/shard/segment/parquet"
+)
+
+const (
+	// maxBoundsColumns is the number of columns whose bounds are in manifests.
+	maxBoundsColumns = 100
+	// maxBound is the maximum size of a bound in a manifest. A lower bound may be shortened to it.
+	maxBound = 64
+)
+
+// File is an object as a part of an Iceberg table.
+type File struct {
+	// Path is the absolute location of the object.
+	Path        string
+	Bytes, Rows int64
+	// Day is the UTC day of its rows, in days since 1970. If the object has rows of several days, it is not partitioned by
+	// days: Days is set and Day is 0.
+	Day  int32
+	Days bool
+	// Fields describes columns and hidden forms by the ids of fields, as far as the object has them.
+	Fields map[int32]FieldStats
+	// Splits are the offsets at which readers may divide the object.
+	Splits []int64
+}
+
+// FieldStats describes the values of a field in a file.
+type FieldStats struct {
+	Bytes, Values, Nulls int64
+	// Lower and Upper are nil if they are not known.
+	Lower, Upper []byte
+}
+
+// Footer returns the footer of an object from its tail.
+func Footer(o *cold.Object, tail []byte) (*format.FileMetaData, error) {
+	return parquet.ReadFooter(&shifted{tail, o.TailOffset}, o.Meta.Bytes)
+}
+
+// shifted reads a file of which only the end is known.
+type shifted struct {
+	b  []byte
+	at int64
+}
+
+func (s *shifted) ReadAt(p []byte, off int64) (int, error) {
+	if off < s.at {
+		return 0, fmt.Errorf("offset %d is before the tail at %d", off, s.at)
+	}
+	if off-s.at >= int64(len(s.b)) {
+		return 0, io.EOF
+	}
+	n := copy(p, s.b[off-s.at:])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Nulls returns a function that counts the nulls of a column in a file.
+func Nulls(md *format.FileMetaData) func(id uint32) int64 {
+	return func(id uint32) (nulls int64) {
+		for at := range md.Schema[1:] {
+			if md.Schema[1+at].FieldID != int32(id) {
+				continue
+			}
+			for g := range md.RowGroups {
+				nulls += md.RowGroups[g].Columns[at].MetaData.Statistics.NullCount
+			}
+		}
+		return nulls
+	}
+}
+
+// NewFile describes an object of a table with the schema s. path is its absolute location.
+func NewFile(o *cold.Object, path string, md *format.FileMetaData, s *Schema, unit schema.Type) File {
+	perDay := unit.UnitsPerSecond() * 86400
+	f := File{
+		Path: path, Bytes: o.Meta.Bytes, Rows: o.Meta.Rows, Day: int32(floorDiv(o.Meta.MinTime, perDay)),
+		Fields: map[int32]FieldStats{}, Splits: splits(md),
+	}
+	if floorDiv(o.Meta.MaxTime, perDay) != int64(f.Day) {
+		f.Day, f.Days = 0, true
+	}
+	bounds := 0
+	for at := range md.Schema[1:] {
+		e := &md.Schema[1+at]
+		field := s.field(e.FieldID)
+		if field == nil {
+			continue
+		}
+		stats := fieldStats(md, at)
+		if bounds++; bounds > maxBoundsColumns {
+			stats.Lower, stats.Upper = nil, nil
+		} else {
+			stats.Lower, stats.Upper = boundsOf(field.Type, stats.Lower, stats.Upper)
+		}
+		f.Fields[e.FieldID] = stats
+	}
+	return f
+}
+
+// splits returns where the stripes of an object begin: row groups of a stripe lie side by side, and readers that divide
+// a file assign each row group by where it begins.
+func splits(md *format.FileMetaData) (offsets []int64) {
+	for _, first := range parquet.Stripes(len(md.RowGroups)) {
+		offsets = append(offsets, parquet.ChunkStart(&md.RowGroups[first].Columns[0].MetaData))
+	}
+	return offsets
+}
+
+// fieldStats adds up the chunks of a column. Its bounds are as Parquet has them.
+func fieldStats(md *format.FileMetaData, at int) (s FieldStats) {
+	e := &md.Schema[1+at]
+	less := comparison(e)
+	known := less != nil
+	for g := range md.RowGroups {
+		m := &md.RowGroups[g].Columns[at].MetaData
+		s.Bytes += m.TotalCompressedSize
+		s.Values += m.NumValues
+		s.Nulls += m.Statistics.NullCount
+		if m.Statistics.NullCount == m.NumValues || !known {
+			continue
+		}
+		lo, hi := m.Statistics.MinValue, m.Statistics.MaxValue
+		if lo == nil || hi == nil {
+			known = false
+			continue
+		}
+		if s.Lower == nil || less(lo, s.Lower) {
+			s.Lower = lo
+		}
+		if s.Upper == nil || less(s.Upper, hi) {
+			s.Upper = hi
+		}
+	}
+	if !known {
+		s.Lower, s.Upper = nil, nil
+	}
+	return s
+}
+
+// comparison returns the order of the bounds of a column, or nil for types without bounds in manifests. Floats have
+// none: their order has exceptions.
+func comparison(e *format.SchemaElement) func(a, b []byte) bool {
+	switch e.Type.V {
+	case format.Int32:
+		return func(a, b []byte) bool {
+			return len(a) == 4 && len(b) == 4 && int32(binary.LittleEndian.Uint32(a)) < int32(binary.LittleEndian.Uint32(b))
+		}
+	case format.Int64:
+		return func(a, b []byte) bool {
+			return len(a) == 8 && len(b) == 8 && int64(binary.LittleEndian.Uint64(a)) < int64(binary.LittleEndian.Uint64(b))
+		}
+	case format.ByteArray, format.FixedLenByteArray:
+		return func(a, b []byte) bool { return bytes.Compare(a, b) < 0 }
+	}
+	return nil
+}
+
+// boundsOf converts bounds of Parquet to those of Iceberg.
+func boundsOf(typ string, lower, upper []byte) (lo, hi []byte) {
+	switch typ {
+	case "string":
+		if len(lower) > maxBound {
+			n := maxBound
+			for n > 0 && !utf8.RuneStart(lower[n]) {
+				n--
+			}
+			lower = lower[:n]
+		}
+		if len(upper) > maxBound {
+			upper = nil
+		}
+	case "binary":
+		lower = lower[:min(len(lower), maxBound)]
+		if len(upper) > maxBound {
+			upper = nil
+		}
+	case "decimal(20, 0)":
+		return shortest(lower), shortest(upper)
+	}
+	return lower, upper
+}
+
+// shortest removes leading zeros of a number that is not negative, as long as its first bit stays 0.
+func shortest(b []byte) []byte {
+	for len(b) > 1 && b[0] == 0 && b[1] < 0x80 {
+		b = b[1:]
+	}
+	return b
+}
+
+// floorDiv divides and rounds down.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,135 @@
+package iceberg
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/shard/segment"
+)
+
+// Format is a version of Iceberg's table format: 2 or 3.
+type Format int
+
+// FormatOf returns the format in which a table is shown, or 0 if it is not.
+func FormatOf(t *schema.Table) Format {
+	switch t.Options[schema.OptionIceberg] {
+	case "v2":
+		return 2
+	case "v3":
+		return 3
+	}
+	return 0
+}
+
+// typeOf returns the type of a column in Iceberg. hidden means that objects have its values in the hidden form.
+func (f Format) typeOf(t schema.Type) (name string, hidden bool) {
+	switch t {
+	case schema.Boolean:
+		return "boolean", false
+	case schema.Int8, schema.Int16, schema.Int32, schema.Uint8, schema.Uint16:
+		return "int", false
+	case schema.Int64:
+		return "long", false
+	case schema.Uint32:
+		return "long", true
+	case schema.Uint64:
+		return "decimal(20, 0)", true
+	case schema.Float32:
+		return "float", false
+	case schema.Float64:
+		return "double", false
+	case schema.String, schema.JSON:
+		return "string", false
+	case schema.Binary:
+		return "binary", false
+	case schema.TimestampMicrosecond:
+		return "timestamp", false
+	case schema.TimestampNanosecond:
+		if f >= 3 {
+			return "timestamp_ns", false
+		}
+	}
+	return "timestamp", true
+}
+
+// promotes reports whether Iceberg reads values of a type as values of another one.
+func promotes(from, to string) bool {
+	return from == to || from == "int" && to == "long" || from == "float" && to == "double"
+}
+
+// fieldID returns the id of the field of a column.
+func (f Format) fieldID(c *schema.Column) int32 {
+	if _, hidden := f.typeOf(c.Type); hidden {
+		return int32(c.ID + segment.HiddenID)
+	}
+	return int32(c.ID)
+}
+
+// Hidden returns the ids of the columns whose hidden forms the objects of a table need.
+func Hidden(t *schema.Table) (ids []uint32) {
+	f := FormatOf(t)
+	if f == 0 {
+		return nil
+	}
+	for i := range t.Columns {
+		if _, hidden := f.typeOf(t.Columns[i].Type); hidden {
+			ids = append(ids, t.Columns[i].ID)
+		}
+	}
+	return ids
+}
+
+// filled returns the default of a column that replaces nulls: that of a column that was added with NOT NULL, as
+// queries do.
+func filled(c *schema.Column) (text string, ok bool) {
+	if !c.NotNull || c.Default == nil || c.Semantic != schema.Field {
+		return "", false
+	}
+	text = *c.Default
+	switch {
+	case c.Type.IsInteger(), c.Type.IsFloat(), c.Type == schema.Boolean:
+		return text, true
+	case c.Type == schema.String, c.Type == schema.JSON:
+		if len(text) < 2 || text[0] != '\'' || text[len(text)-1] != '\'' {
+			return "", false
+		}
+		return strings.ReplaceAll(text[1:len(text)-1], "''", "'"), true
+	}
+	return "", false
+}
+
+// defaultJSON returns a default in the form of Iceberg's metadata.
+func defaultJSON(t schema.Type, text string) (json.RawMessage, error) {
+	bad := fmt.Errorf("the default %.40q cannot be shown", text)
+	switch {
+	case t == schema.Uint64:
+		if _, err := strconv.ParseUint(text, 10, 64); err != nil {
+			return nil, bad
+		}
+		return json.Marshal(text)
+	case t.IsInteger():
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			return nil, bad
+		}
+		return json.RawMessage(text), nil
+	case t.IsFloat():
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return nil, bad
+		}
+		b, err := json.Marshal(n)
+		if err != nil {
+			return nil, bad // NaN and infinities
+		}
+		return b, nil
+	case t == schema.Boolean:
+		if text = strings.ToLower(text); text != "true" && text != "false" {
+			return nil, bad
+		}
+		return json.RawMessage(text), nil
+	}
+	return json.Marshal(text)
+}
