@@ -33,6 +33,10 @@ type ObjectStorage struct {
 	IcebergEvery time.Duration
 }
 
+// readStall is how long a read waits for the next byte of object storage: two of them are shorter than the time limit
+// of a query.
+const readStall = 8 * time.Second
+
 // defaultLocalFor is the default of LocalFor.
 const defaultLocalFor = 24 * time.Hour
 
@@ -131,7 +135,9 @@ func (o *ObjectStorage) Root() string {
 
 // Open returns the bucket at URL. It does not connect.
 func (o *ObjectStorage) Open() (bucket.Bucket, error) {
-	b, err := bucket.Open(o.URL, bucket.Config{S3: o.S3})
+	s3 := o.S3
+	s3.ReadStall = readStall
+	b, err := bucket.Open(o.URL, bucket.Config{S3: s3})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,10 @@ const (
 	recentRequests = 20
 	// probeEvery is how often a request is let through while the circuit is open.
 	probeEvery = time.Second
+	// slowFailure is the time without an answer from which a failure counts as slowFailures: a query waits for two of
+	// them at most.
+	slowFailure  = 5 * time.Second
+	slowFailures = 3
 )
 
 // circuit stops requests to a service that does not answer. Once a second it lets one of them through, and the first
@@ -27,6 +31,8 @@ type circuit struct {
 	last   error // the last failure; nil if the service has answered since
 	open   bool
 	probed time.Time
+	// probe is closed when the outcome of the last probe is known; nil if none is under way.
+	probe chan struct{}
 	// refused has, for each class of requests, the last answer if it was one of kind Forbidden.
 	refused [classes]error
 }
@@ -34,26 +40,38 @@ type circuit struct {
 // errOpen is the cause of errors of requests that are not sent.
 var errOpen = errors.New("object storage does not answer")
 
-// admit returns an error if a request must not be sent now. Otherwise the caller calls note with the outcome.
-func (c *circuit) admit(op, at string) error {
+// admit returns an error if a request must not be sent now. Otherwise the caller calls note with the outcome, and then,
+// if done is not nil, done. While a probe is under way, outcome is closed when it ends.
+func (c *circuit) admit(op, at string) (done func(), outcome <-chan struct{}, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.open {
-		return nil
+		return nil, nil, nil
 	}
 	now := time.Now()
 	if now.Sub(c.probed) >= probeEvery {
-		c.probed = now
-		return nil
+		probe := make(chan struct{})
+		c.probed, c.probe = now, probe
+		return func() { c.probeEnded(probe) }, nil, nil
 	}
 	cause := c.last
 	if e := (*Error)(nil); errors.As(cause, &e) {
 		cause = e.Err
 	}
-	return &Error{
+	return nil, c.probe, &Error{
 		Kind: Unavailable, Op: op, At: at,
 		Err: fmt.Errorf("%w (%w, for %s)", errOpen, cause, now.Sub(c.since).Round(time.Second)),
 	}
+}
+
+// probeEnded wakes those that wait for the outcome of a probe.
+func (c *circuit) probeEnded(probe chan struct{}) {
+	c.mu.Lock()
+	if c.probe == probe {
+		c.probe = nil
+	}
+	c.mu.Unlock()
+	close(probe)
 }
 
 // untilProbe returns how long admit will go on to refuse.
@@ -96,6 +114,9 @@ func (c *circuit) failed(err error, began time.Time) {
 	}
 	c.last = err
 	c.row++
+	if time.Since(began) >= slowFailure {
+		c.row += slowFailures - 1
+	}
 	bad := 0
 	for _, failed := range c.recent {
 		if failed {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -235,4 +237,28 @@ func TestProbe(t *testing.T) {
 			t.Errorf("a directory: %s: %v", s.Name, s.Err)
 		}
 	}
+}
+
+// TestReadStall reads of a service that does not answer: a read gives up before a write would.
+func TestReadStall(t *testing.T) {
+	end := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		select {
+		case <-end:
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(s.Close)
+	t.Cleanup(func() { close(end) })
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	cfg := S3Config{Endpoint: s.URL, Stall: time.Hour, ReadStall: 50 * time.Millisecond}
+	b, err := Open("s3://bucket/p", Config{S3: cfg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.Range(wait(t), "o", Range{Length: 1})
+	wantKind(t, "a range", err, Unavailable)
+	_, err = b.Head(wait(t), "o")
+	wantKind(t, "a description", err, Unavailable)
 }

@@ -42,6 +42,10 @@ const (
 	forbiddenPause = time.Minute
 	// compareBytes is the length of the ranges in which a stored object is read back.
 	compareBytes = 8 << 20
+	// probeWait is how long a read that the circuit refuses waits for the probe that is under way.
+	probeWait = 500 * time.Millisecond
+	// probeTime is how long a probe goes on although its caller has given up.
+	probeTime = 10 * time.Second
 )
 
 // Guard is a bucket over another one, which may fail. It repeats requests that may succeed if they are repeated,
@@ -107,44 +111,116 @@ func (p *Policy) again(err error, try int, pause time.Duration) (delay time.Dura
 
 // do sends a request until it succeeds or fails for good. f sends it once.
 func (g *Guard) do(ctx context.Context, c class, op, key string, f func(ctx context.Context) error) error {
+	_, err := repeat(ctx, g, c, op, key, func(ctx context.Context, done func()) (struct{}, error) {
+		if done != nil {
+			defer done()
+		}
+		return struct{}{}, g.once(ctx, c, f)
+	})
+	return err
+}
+
+// fetch is do for a read. If the circuit lets it through as a probe, its outcome counts even if the caller gives up
+// before: a query gives up as soon as one of its reads was refused. f must not change what the caller uses.
+func fetch[T any](ctx context.Context, g *Guard, op, key string, f func(ctx context.Context) (T, error)) (T, error) {
+	once := func(ctx context.Context) (got T, err error) {
+		err = g.once(ctx, reader, func(ctx context.Context) error {
+			got, err = f(ctx)
+			return err
+		})
+		return got, err
+	}
+	return repeat(ctx, g, reader, op, key, func(ctx context.Context, done func()) (T, error) {
+		if done == nil {
+			return once(ctx)
+		}
+		type answer struct {
+			got T
+			err error
+		}
+		answers := make(chan answer, 1)
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
+			defer cancel()
+			got, err := once(ctx)
+			done()
+			answers <- answer{got, err}
+		}()
+		select {
+		case a := <-answers:
+			return a.got, a.err
+		case <-ctx.Done():
+			var none T
+			return none, ctx.Err()
+		}
+	})
+}
+
+// repeat calls send until it succeeds or fails for good. send calls done, unless it is nil, when the outcome was noted.
+func repeat[T any](ctx context.Context, g *Guard, c class, op, key string,
+	send func(ctx context.Context, done func()) (T, error),
+) (none T, err error) {
 	policy := &g.cfg.Read
 	if c == writer {
 		policy = &g.cfg.Write
 	}
 	pause := max(policy.Pause, time.Microsecond)
 	for try := 1; ; try++ {
-		if err := g.admit(ctx, policy, op, key); err != nil {
-			return err
+		done, err := g.admit(ctx, policy, op, key)
+		if err != nil {
+			return none, err
 		}
-		err := g.once(ctx, c, f)
-		if err == nil || ctx.Err() != nil {
-			return err
+		got, err := send(ctx, done)
+		if err == nil {
+			return got, nil
+		}
+		if ctx.Err() != nil {
+			return none, err
 		}
 		delay, ok := policy.again(err, try, pause)
 		if !ok {
-			return err
+			return none, err
 		}
 		if !sleep(ctx, delay) {
-			return err
+			return none, err
 		}
 		pause = min(2*pause, max(policy.MaxPause, policy.Pause))
 	}
 }
 
-// admit waits, or fails, while the circuit is open.
-func (g *Guard) admit(ctx context.Context, p *Policy, op, key string) error {
+// admit waits, or fails, while the circuit is open. done is not nil for a probe.
+func (g *Guard) admit(ctx context.Context, p *Policy, op, key string) (done func(), err error) {
 	if g.cfg.NoCircuit {
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	for {
-		err := g.circuit.admit(op, g.at(key))
-		if err == nil || p.Tries != Forever {
-			return err
-		}
-		if !sleep(ctx, g.circuit.untilProbe()) {
-			return err
+	for waited := false; ; {
+		done, outcome, err := g.circuit.admit(op, g.at(key))
+		switch {
+		case err == nil:
+			return done, nil
+		case p.Tries == Forever:
+			if !sleep(ctx, g.circuit.untilProbe()) {
+				return nil, err
+			}
+		case waited || outcome == nil || !waitFor(ctx, outcome, probeWait):
+			return nil, err
+		default:
+			waited = true // the answer to the probe may have closed the circuit
 		}
 	}
+}
+
+// waitFor waits until a channel is closed. It returns false if the context ends, or some time has passed, before.
+func waitFor(ctx context.Context, c <-chan struct{}, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-c:
+		return true
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // sleep waits for some time. It returns false if the context ends before.
@@ -277,24 +353,20 @@ func (g *Guard) Open(ctx context.Context, key string, offset int64) (body io.Rea
 }
 
 // Head implements Bucket.
-func (g *Guard) Head(ctx context.Context, key string) (info Info, err error) {
-	err = g.do(ctx, reader, "describe", key, func(ctx context.Context) error {
-		info, err = g.b.Head(ctx, key)
-		return err
-	})
-	return info, err
+func (g *Guard) Head(ctx context.Context, key string) (Info, error) {
+	return fetch(ctx, g, "describe", key, func(ctx context.Context) (Info, error) { return g.b.Head(ctx, key) })
 }
 
 // List implements Bucket. It keeps the whole listing in memory, because a repeated request begins anew.
 func (g *Guard) List(ctx context.Context, prefix string, f func(Info) error) error {
-	var list []Info
-	if err := g.do(ctx, reader, "list", prefix, func(ctx context.Context) error {
-		list = list[:0]
-		return g.b.List(ctx, prefix, func(info Info) error {
+	list, err := fetch(ctx, g, "list", prefix, func(ctx context.Context) (list []Info, err error) {
+		err = g.b.List(ctx, prefix, func(info Info) error {
 			list = append(list, info)
 			return nil
 		})
-	}); err != nil {
+		return list, err
+	})
+	if err != nil {
 		return err
 	}
 	for _, info := range list {

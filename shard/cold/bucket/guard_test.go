@@ -181,6 +181,78 @@ func TestCircuit(t *testing.T) {
 	})
 }
 
+// TestCircuitProbeOfCancelled makes a service fail, and then answer. A query of several objects gives up as soon as one
+// of its reads is refused, and cancels the others: among them the probe, whose answer must count nevertheless.
+func TestCircuitProbeOfCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		down.Store(true)
+		f := &fake{answer: func(int, string) error {
+			if down.Load() {
+				return failed(Unavailable)
+			}
+			return nil
+		}, took: func(int) time.Duration { return 10 * time.Millisecond }}
+		g := NewGuard(f, GuardConfig{})
+		for range 2 {
+			_, _ = g.Range(t.Context(), "o", one) // fails
+		}
+		down.Store(false)
+		time.Sleep(2 * time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		probe := make(chan error)
+		go func() {
+			_, err := g.Range(ctx, "o", one)
+			probe <- err
+		}()
+		synctest.Wait() // the probe is under way
+		cancel()
+		if err := <-probe; !errors.Is(err, context.Canceled) {
+			t.Errorf("the cancelled read: %v", err)
+		}
+		time.Sleep(time.Second)
+		if s := g.State(); s.Open {
+			t.Errorf("%+v after an answer, want a closed circuit", s)
+		}
+	})
+}
+
+// TestCircuitWaitsForProbe reads several objects after an outage: the reads wait for the answer to the first one.
+func TestCircuitWaitsForProbe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: failing(Unavailable, failuresInARow), took: func(int) time.Duration { return time.Millisecond }}
+		g := NewGuard(f, GuardConfig{})
+		for range 2 {
+			_, _ = g.Range(t.Context(), "o", one) // fails
+		}
+		time.Sleep(2 * time.Second)
+		var wg sync.WaitGroup
+		for range 7 {
+			wg.Go(func() {
+				if _, err := g.Range(t.Context(), "o", one); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+// TestCircuitHanging reads of a service that takes each request and does not answer. The read has to fail well before
+// the time limit of a query, which is 30 seconds.
+func TestCircuitHanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{answer: failing(Unavailable, 100), took: func(int) time.Duration { return 8 * time.Second }}
+		g := NewGuard(f, GuardConfig{})
+		began := time.Now()
+		_, err := g.Range(t.Context(), "o", one)
+		wantKind(t, "of a service that hangs", err, Unavailable)
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("it failed after %s", took)
+		}
+	})
+}
+
 // TestCircuitHalf opens the circuit by half of the requests, none of which fail five times in a row.
 func TestCircuitHalf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

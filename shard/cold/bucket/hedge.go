@@ -7,15 +7,8 @@ import (
 
 // Range implements Bucket. Beside a request that takes more than twice as long as nearly all others, it sends a second
 // one, and returns the answer that comes first.
-func (g *Guard) Range(ctx context.Context, key string, r Range) (b []byte, err error) {
-	err = g.do(ctx, reader, "read", key, func(ctx context.Context) error {
-		b, err = g.race(ctx, key, r)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
+func (g *Guard) Range(ctx context.Context, key string, r Range) ([]byte, error) {
+	return fetch(ctx, g, "read", key, func(ctx context.Context) ([]byte, error) { return g.race(ctx, key, r) })
 }
 
 type rangeAnswer struct {

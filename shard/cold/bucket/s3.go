@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -31,6 +32,8 @@ type S3Config struct {
 	Transport http.RoundTripper
 	// Stall is the time without a transferred byte after which a request fails. The default value is a minute.
 	Stall time.Duration
+	// ReadStall is the same for ranges and descriptions of objects, for which queries wait. The default value is Stall.
+	ReadStall time.Duration
 }
 
 const (
@@ -82,7 +85,7 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 			&credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport, Timeout: 5 * time.Second}},
 		}),
 		Secure: secure, Region: region,
-		BucketLookup: lookup, Transport: stallGuard{transport, stall},
+		BucketLookup: lookup, Transport: stallGuard{transport, stall, cmp.Or(c.ReadStall, stall)},
 		MaxRetries: 1, // a Guard repeats requests
 	})
 	if err != nil {

@@ -15,12 +15,17 @@ import (
 type stallGuard struct {
 	next  http.RoundTripper
 	after time.Duration
+	// read is the same for requests of ranges and descriptions.
+	read time.Duration
 }
 
 func (g stallGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	w := &watch{after: g.after, cancel: cancel}
-	w.timer = time.AfterFunc(g.after, w.expire)
+	if r.Method == http.MethodHead || r.Header.Get("Range") != "" {
+		w.after = g.read
+	}
+	w.timer = time.AfterFunc(w.after, w.expire)
 	r = r.Clone(ctx)
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = sent{r.Body, w}
