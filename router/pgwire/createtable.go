@@ -133,13 +133,13 @@ func dropTimeFromKey(st *statement.CreateTable) {
 }
 
 // chooseTimeIndex makes the only column with times the time index of a new table, because programs that create tables
-// in PostgreSQL know no time index. A table with several such columns must name one. It returns the name of the column,
-// or an empty string if it chose none.
+// in PostgreSQL know no time index. Of several such columns, it takes the only one in the primary key; without such a
+// key, the statement must name one. It returns the name of the column, or an empty string if it chose none.
 func chooseTimeIndex(st *statement.CreateTable) string {
 	if len(st.TimeIndex) > 0 {
 		return ""
 	}
-	found := -1
+	found, inKey, times, keyed := -1, -1, 0, 0
 	for i, col := range st.Columns {
 		if col.TimeIndex {
 			return ""
@@ -147,13 +147,16 @@ func chooseTimeIndex(st *statement.CreateTable) string {
 		if t, err := schema.ParseType(col.Type); err != nil || t.UnitsPerSecond() == 0 {
 			continue
 		}
-		if found >= 0 {
-			return ""
+		found, times = i, times+1
+		if col.PrimaryKey || slices.Contains(st.PrimaryKey, col.Name) {
+			inKey, keyed = i, keyed+1
 		}
-		found = i
 	}
-	if found < 0 {
+	switch {
+	case times == 0 || times > 1 && keyed != 1:
 		return ""
+	case times > 1:
+		found = inKey
 	}
 	st.Columns[found].TimeIndex = true
 	return st.Columns[found].Name

@@ -16,11 +16,13 @@ func TestTimeIndexIsChosen(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")
 	for sql, want := range map[string]int{
-		"CREATE TABLE a (n BIGINT, at TIMESTAMP WITH TIME ZONE, host TEXT)": 1,
-		"CREATE TABLE b (at TIMESTAMPTZ, other TIMESTAMP(3) TIME INDEX)":    1,
-		"CREATE TABLE c (at TIMESTAMP, other TIMESTAMP WITHOUT TIME ZONE)":  -1,
-		"CREATE TABLE d (n BIGINT, host TEXT)":                              -1,
-		"CREATE TABLE e (at TIMESTAMP, b TEXT, TIME INDEX (at))":            -1,
+		"CREATE TABLE a (n BIGINT, at TIMESTAMP WITH TIME ZONE, host TEXT)":        1,
+		"CREATE TABLE b (at TIMESTAMPTZ, other TIMESTAMP(3) TIME INDEX)":           1,
+		"CREATE TABLE c (at TIMESTAMP, other TIMESTAMP WITHOUT TIME ZONE)":         -1,
+		"CREATE TABLE f (a TIMESTAMPTZ, b TIMESTAMPTZ, n INT, PRIMARY KEY (b, n))": 1,
+		"CREATE TABLE g (a TIMESTAMPTZ, b TIMESTAMPTZ, PRIMARY KEY (a, b))":        -1,
+		"CREATE TABLE d (n BIGINT, host TEXT)":                                     -1,
+		"CREATE TABLE e (at TIMESTAMP, b TEXT, TIME INDEX (at))":                   -1,
 	} {
 		if _, _, err := exec(t, c, sql); err != nil {
 			t.Fatalf("%s: %v", sql, err)

@@ -142,6 +142,11 @@ func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, er
 				return nil, err
 			}
 		}
+		if st.Drop != "" && e.session.state != outside {
+			return nil, failure("25001", "ALTER TABLE … DROP COLUMN %s cannot run inside a transaction block, because "+
+				"ROLLBACK could not bring back the values of the column", excerpt(st.Drop)).withHint("send the statement " +
+				"outside of BEGIN and COMMIT. If a program sent it to synchronize its schema, see docs/postgresql.md")
+		}
 		define(st)
 	case *statement.CreateTable:
 		if err := checkTypes(st.Columns...); err != nil {

@@ -90,6 +90,7 @@ func init() { // not in the declarations: some settings refer to others
 		{"bytea_output", false, fixed("hex"), only("bytea_output", "hex")},
 		{"idle_in_transaction_session_timeout", false, fixed("0"), anyText},
 		{"lock_timeout", false, fixed("0"), anyText},
+		{"password_encryption", false, fixed("scram-sha-256"), only("password_encryption", "scram-sha-256")},
 		{"max_identifier_length", false, fixed("63"), nil},
 		{"max_index_keys", false, fixed("32"), nil},
 		{"block_size", false, fixed("8192"), nil},
@@ -131,7 +132,7 @@ var harmless = func() map[string]bool {
 		idle_session_timeout jit jit_above_cost join_collapse_limit lo_compat_privileges log_duration
 		log_min_duration_statement log_min_error_statement log_min_messages log_statement logical_decoding_work_mem
 		maintenance_work_mem max_parallel_workers max_parallel_workers_per_gather parallel_leader_participation
-		parallel_setup_cost parallel_tuple_cost password_encryption plan_cache_mode quote_all_identifiers
+		parallel_setup_cost parallel_tuple_cost plan_cache_mode quote_all_identifiers
 		random_page_cost recursive_worktable_factor row_security seq_page_cost session_replication_role
 		synchronize_seqscans synchronous_commit temp_buffers temp_tablespaces tcp_keepalives_count tcp_keepalives_idle
 		tcp_keepalives_interval tcp_user_timeout track_activities vacuum_cost_delay wal_compression work_mem
