@@ -18,6 +18,7 @@ import (
 	"cordwood/router/httpapi/explore"
 	"cordwood/router/httpapi/lokiapi"
 	"cordwood/router/httpapi/session"
+	"cordwood/router/iceberg"
 	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
 	"cordwood/router/pipeline/processor"
@@ -102,6 +103,15 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
+	var lake *iceberg.Catalog
+	if n.objects != nil {
+		lake, err = iceberg.New(iceberg.Config{
+			Source: icebergSource{n.icebergCatalog()}, Names: service, Properties: icebergProperties(&n.cfg.Objects),
+		})
+		if err != nil {
+			return err
+		}
+	}
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
 	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}},
 		n.changes)
@@ -117,6 +127,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Saved:     client,
 		Access:    service,
 		SQL:       sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer, Loki: reader,
+		Iceberg:           lake,
 		Cluster:           coordinator.NewAdmin(client).On(n.data.nodeID).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,
