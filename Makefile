@@ -39,7 +39,7 @@ RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/..
 VRL_REFERENCE := $(HOME)/.cache/cordwood/vector-vrl-1.0.11
 export VRL_REFERENCE_PYTHON ?= $(wildcard $(VRL_REFERENCE)/python)
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e vrl-reference clients-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e vrl-reference clients-test iceberg-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -144,6 +144,9 @@ vrl-reference: ## Install the reference implementation of VRL, with which TestRe
 
 clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .
+
+iceberg-test: build ## Read tables as Apache Iceberg with other programs, which are installed below test/clients/iceberg; ARGS=-spark also with Spark
+	cd test/clients/iceberg && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 45m . -args $(ARGS)
 
 web-test: build ## Test the page in Chromium (Debian's package chromium); skipped without it
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages=./webtest -- -count 1 -timeout 20m
