@@ -43,7 +43,7 @@ probe/. All objects are removed at the end; a directory keeps an empty folder tm
 
 URL is s3://BUCKET/PREFIX or file:///DIRECTORY. Credentials come from AWS_ACCESS_KEY_ID,
 AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, a web identity, or the role of the
-machine.
+machine. The output says which were found.
 
 A step that fails is FAILED if objects cannot be kept in this bucket, and a warning if they can. The
 exit status is 1 if a step FAILED. Each request is sent once, so try again after a timeout.`,
@@ -55,7 +55,7 @@ exit status is 1 if a step FAILED. Each request is sent once, so try again after
 			if timeout <= 0 {
 				return cli.WrongUsage(fmt.Errorf("--timeout %s: want a positive time, such as 1m", timeout))
 			}
-			b, err := bucket.Open(args[0], cfg)
+			b, err := bucket.OpenURL(args[0], cfg)
 			if err != nil {
 				return cli.WrongUsage(err)
 			}
@@ -66,7 +66,7 @@ exit status is 1 if a step FAILED. Each request is sent once, so try again after
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return printProbe(cmd.OutOrStdout(), output, b.Location(), bucket.Probe(ctx, b))
+			return printProbe(cmd.OutOrStdout(), output, b, bucket.Probe(ctx, b))
 		},
 	}
 	fs := cmd.Flags()
@@ -78,9 +78,11 @@ exit status is 1 if a step FAILED. Each request is sent once, so try again after
 
 // probeResult is the output of a check.
 type probeResult struct {
-	Location string      `json:"location" yaml:"location"`
-	OK       bool        `json:"ok" yaml:"ok"`
-	Steps    []probeStep `json:"steps" yaml:"steps"`
+	Location string `json:"location" yaml:"location"`
+	// Credentials says which credentials were used, without the secret. It is empty for a directory.
+	Credentials string      `json:"credentials,omitempty" yaml:"credentials,omitempty"`
+	OK          bool        `json:"ok" yaml:"ok"`
+	Steps       []probeStep `json:"steps" yaml:"steps"`
 }
 
 type probeStep struct {
@@ -92,8 +94,8 @@ type probeStep struct {
 }
 
 // printProbe prints the steps of a probe. If one failed, the exit status is 1.
-func printProbe(w io.Writer, output, location string, steps []bucket.Step) error {
-	result := probeResult{Location: location, OK: true}
+func printProbe(w io.Writer, output string, b bucket.Bucket, steps []bucket.Step) error {
+	result := probeResult{Location: b.Location(), Credentials: bucket.Credentials(b), OK: true}
 	for _, s := range steps {
 		step := probeStep{Step: s.Name, Result: "ok", Milliseconds: float64(s.Took.Microseconds()) / 1000}
 		if s.Err != nil {
@@ -125,6 +127,9 @@ func printProbeTable(w io.Writer, r *probeResult) {
 		if s.Reason != "" {
 			fmt.Fprintf(w, "\n%s: %s: %s\n", words[s.Result], s.Step, s.Reason)
 		}
+	}
+	if r.Credentials != "" {
+		fmt.Fprintf(w, "\ncredentials: %s\n", r.Credentials)
 	}
 	if r.OK {
 		fmt.Fprintf(w, "\n%s can keep objects of cordwood.\n", r.Location)

@@ -37,14 +37,14 @@ func TestCheckDirectory(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil || status != 0 || !result.OK || len(result.Steps) != 9 {
 		t.Errorf("status %d, %v:\n%s", status, err, out)
 	}
-	out, status = checkStorage(dir + "/absent")
+	out, status = checkStorage("file://" + dir + "/absent")
 	if status != cli.ExitFailed || !strings.Contains(out, "create the directory first") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
 	if _, err := os.Stat(dir + "/absent"); err == nil {
 		t.Error("the directory was created")
 	}
-	for _, args := range [][]string{{"ftp://x"}, {"file://" + dir, "--timeout", "0s"}, {}} {
+	for _, args := range [][]string{{"ftp://x"}, {dir}, {"s3:/logs"}, {"file://" + dir, "--timeout", "0s"}, {}} {
 		if out, status := checkStorage(args...); status != cli.ExitUsage {
 			t.Errorf("%v: status %d:\n%s", args, status, out)
 		}
@@ -60,10 +60,10 @@ func TestCheckBucket(t *testing.T) {
 		want   string
 		status int
 	}{
-		{nil, "can keep objects of cordwood", 0},
+		{nil, "credentials: key test of AWS_ACCESS_KEY_ID\n", 0},
 		{buckettest.Always(buckettest.LagList), "warning: list it: the listing does not contain it", 0},
 		{buckettest.Always(buckettest.Unconditional), "FAILED: keep it when its key is used again: the service replaced", 1},
-		{buckettest.Always(buckettest.Forbid), "check AWS_ACCESS_KEY_ID", 1},
+		{buckettest.Always(buckettest.Forbid), "Credentials: those of AWS_ACCESS_KEY_ID", 1},
 	} {
 		p.SetPlan(tt.plan)
 		out, status := checkStorage("s3://"+name+"/p", "--endpoint", p.URL)

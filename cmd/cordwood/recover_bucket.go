@@ -61,7 +61,7 @@ func (f *fromBucket) run(cmd *cobra.Command, cfg *recovery.Config) error {
 	case f.timeout <= 0:
 		return cli.WrongUsage(fmt.Errorf("--timeout %s: want a positive time, such as 1h", f.timeout))
 	}
-	b, err := bucket.Open(f.url, f.bucket)
+	b, err := bucket.OpenURL(f.url, f.bucket)
 	if err != nil {
 		return cli.WrongUsage(err)
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -37,8 +36,11 @@ type ObjectStorage struct {
 // of a query.
 const readStall = 8 * time.Second
 
-// defaultLocalFor is the default of LocalFor.
-const defaultLocalFor = 24 * time.Hour
+const (
+	defaultUploadAfter = time.Hour
+	defaultLocalFor    = 24 * time.Hour
+	defaultUploadBytes = 256 << 20
+)
 
 // minCache is the smallest useful size of the cache: a query needs all that it reads at once.
 const minCache = 64 << 20
@@ -52,15 +54,16 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 	S3Flags(fs, &o.S3, "object-storage-")
 	fs.StringVar(&o.CacheDir, "object-storage-cache-dir", "", "existing `FOLDER` in which the node makes a folder "+
 		"for the parts of objects that queries have read; by default cache in the data folder")
-	fs.Var(&o.CacheBytes, "object-storage-cache-bytes", "size limit of these parts, and of what all queries together "+
-		"read of object storage at the same time; 0: a fifth of the disk, but at least 10GiB, and at most half of the disk")
-	fs.DurationVar(&o.UploadAfter, "object-storage-upload-after", time.Hour,
+	fs.Var(&o.CacheBytes, "object-storage-cache-bytes", "size limit of the cache of parts of objects, and of what all "+
+		"queries together read of object storage at the same time; 0: a fifth of the disk, but at least "+
+		"10GiB, and at most half of the disk")
+	fs.DurationVar(&o.UploadAfter, "object-storage-upload-after", defaultUploadAfter,
 		"how long rows are in segments before they go to object storage")
 	fs.DurationVar(&o.LocalFor, "object-storage-local-for", defaultLocalFor, "how long rows in object storage "+
 		"stay on local disks too, by their time index; 0: always")
 	fs.DurationVar(&o.IcebergEvery, "object-storage-iceberg-every", 10*time.Minute, "how often tables with the option "+
 		"iceberg are committed as Apache Iceberg, if they have changed")
-	o.UploadBytes = 256 << 20
+	o.UploadBytes = defaultUploadBytes
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
 }
@@ -90,6 +93,8 @@ func (o *ObjectStorage) check(f *faults) {
 			{"cache-dir", o.CacheDir != ""},
 			{"cache-bytes", o.CacheBytes != 0},
 			{"local-for", o.LocalFor != defaultLocalFor},
+			{"upload-after", o.UploadAfter != defaultUploadAfter},
+			{"upload-bytes", o.UploadBytes != defaultUploadBytes},
 		} {
 			if s.set {
 				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)
@@ -137,12 +142,5 @@ func (o *ObjectStorage) Root() string {
 func (o *ObjectStorage) Open() (bucket.Bucket, error) {
 	s3 := o.S3
 	s3.ReadStall = readStall
-	b, err := bucket.Open(o.URL, bucket.Config{S3: s3})
-	if err != nil {
-		return nil, err
-	}
-	if d, ok := b.(*bucket.Dir); ok && (!strings.HasPrefix(o.URL, "file://") || !filepath.IsAbs(d.Location())) {
-		return nil, fmt.Errorf("%s: want s3://BUCKET/PREFIX or file:///DIRECTORY", o.URL)
-	}
-	return b, nil
+	return bucket.OpenURL(o.URL, bucket.Config{S3: s3})
 }

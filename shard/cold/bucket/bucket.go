@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -91,47 +90,6 @@ type Info struct {
 	// CRC is the CRC-32C of the object, if Checked is set. Listings do not have it.
 	CRC     uint32
 	Checked bool
-}
-
-// Config describes how to reach a bucket.
-type Config struct {
-	S3 S3Config
-}
-
-// Open returns the bucket at a location: s3://BUCKET/PREFIX, file:///DIRECTORY, or a directory. It does not connect,
-// and creates no files.
-func Open(location string, cfg Config) (Bucket, error) {
-	scheme, rest, found := strings.Cut(location, "://")
-	switch {
-	case location == "":
-		return nil, errors.New("no location is set: give a directory or s3://BUCKET/PREFIX")
-	case !found:
-		return NewDir(location), nil
-	case scheme == "file" && rest == "":
-		return nil, errors.New("file:// has no directory: give file:///DIRECTORY")
-	case scheme == "file":
-		return NewDir(rest), nil
-	case scheme != "s3":
-		return nil, fmt.Errorf("%s: unknown scheme %q; give a directory or s3://BUCKET/PREFIX", redact(location), scheme)
-	}
-	name, prefix, _ := strings.Cut(rest, "/")
-	if name == "" || strings.ContainsAny(name, "@:?#") {
-		return nil, fmt.Errorf("%s: want s3://BUCKET/PREFIX; give credentials and endpoint by flags or the environment",
-			redact(location))
-	}
-	if prefix = strings.Trim(path.Clean("/"+prefix), "/"); prefix != "" {
-		prefix += "/"
-	}
-	return openS3(name, prefix, cfg.S3)
-}
-
-// redact returns a location without the parts that may be a password.
-func redact(location string) string {
-	u, err := url.Parse(location)
-	if err != nil {
-		return "(a location that is not a URL)"
-	}
-	return u.Redacted()
 }
 
 // CheckKey returns an error for keys that could lead out of the bucket's prefix or directory.

@@ -287,12 +287,23 @@ func TestOpen(t *testing.T) {
 		"ftp://x":               `unknown scheme "ftp"`,
 		"gs://x":                `unknown scheme "gs"`,
 		"s3://":                 "want s3://BUCKET/PREFIX",
-		"s3://u:canary@bucket/": "want s3://BUCKET/PREFIX",
+		"s3://u:canary@bucket/": "a location has no credentials",
 		"file://":               "file:///DIRECTORY",
+		"s3:/logs/prod":         "s3:/logs/prod: want ",
+		"s3//logs":              "s3//logs: want ",
+		"file:/mnt/logs":        "file:/mnt/logs: want ",
+		"http://h:1/logs":       "and the address as the endpoint",
+		"s3://logs/p?region=x":  "s3://logs/p?…: a location has no parameters",
+		"s3://logs?region=x":    "a location has no parameters",
 	} {
 		_, err := Open(location, Config{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v, want %q and no secret", location, err, want)
+		}
+	}
+	for _, location := range []string{"logs/prod", "file://tmp/x", "/mnt/logs"} {
+		if _, err := OpenURL(location, Config{}); err == nil || !strings.Contains(err.Error(), location+": want s3://") {
+			t.Errorf("the URL %q: %v", location, err)
 		}
 	}
 }

@@ -44,10 +44,11 @@ const (
 
 // s3 keeps objects in a bucket.
 type s3 struct {
-	client *minio.Client
-	host   string // of the service
-	bucket string
-	prefix string // ends with a slash, or is empty
+	client      *minio.Client
+	credentials *credentialChain
+	host        string // of the service
+	bucket      string
+	prefix      string // ends with a slash, or is empty
 }
 
 func openS3(bucket, prefix string, c S3Config) (*s3, error) {
@@ -79,11 +80,9 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	if region == "" && lookup == minio.BucketLookupPath {
 		region = "us-east-1" // services without regions accept this one; to query the region needs a permission
 	}
+	chain := newCredentialChain()
 	client, err := minio.New(host, &minio.Options{
-		Creds: credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.EnvMinio{}, &credentials.FileAWSCredentials{},
-			&credentials.IAM{Client: &http.Client{Transport: http.DefaultTransport, Timeout: 5 * time.Second}},
-		}),
+		Creds:  credentials.New(chain),
 		Secure: secure, Region: region,
 		BucketLookup: lookup, Transport: stallGuard{transport, stall, cmp.Or(c.ReadStall, stall)},
 		MaxRetries: 1, // a Guard repeats requests
@@ -91,7 +90,7 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	if err != nil {
 		return nil, fmt.Errorf("S3 endpoint %s: %w", host, err)
 	}
-	return &s3{client: client, host: host, bucket: bucket, prefix: prefix}, nil
+	return &s3{client: client, credentials: chain, host: host, bucket: bucket, prefix: prefix}, nil
 }
 
 func firstOf(values ...string) string {

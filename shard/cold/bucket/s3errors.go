@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"strings"
 
 	"github.com/minio/minio-go/v7"
 )
@@ -34,9 +36,40 @@ func (s *s3) fail(ctx context.Context, op, key string, err error) error {
 	case NoBucket:
 		err = fmt.Errorf("there is no bucket %q: create it first, or check the endpoint and the region: %w", s.bucket, err)
 	case Forbidden:
-		err = fmt.Errorf("%w: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions", err)
+		err = advise(err, "check the credentials and their rights. Credentials: "+s.credentials.describe(false))
+	default:
+		if advice := s.advice(err); advice != "" {
+			err = advise(err, advice)
+		}
 	}
 	return &Error{Kind: kind, Op: op, At: s.at(key), Err: err}
+}
+
+// advised is an error with advice. Services end their texts with a full stop, which is left out before the advice.
+type advised struct {
+	err    error
+	advice string
+}
+
+func advise(err error, advice string) error { return &advised{err, advice} }
+
+func (a *advised) Error() string { return strings.TrimRight(a.err.Error(), ". ") + ": " + a.advice }
+
+func (a *advised) Unwrap() error { return a.err }
+
+// advice says what to change after an error whose cause is a setting, or is empty.
+func (s *s3) advice(err error) string {
+	resp := minio.ToErrorResponse(err)
+	var dns *net.DNSError
+	switch {
+	case resp.Code == "AuthorizationHeaderMalformed" && strings.Contains(resp.Message, "region"):
+		return "set the region of the bucket with --region, --object-storage-region or AWS_REGION"
+	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+		return "give the endpoint as http://" + s.host
+	case errors.As(err, &dns) && strings.HasSuffix(s.host, ".amazonaws.com"):
+		return "set the endpoint if the bucket is not Amazon's (--endpoint, --object-storage-endpoint or AWS_ENDPOINT_URL_S3)"
+	}
+	return ""
 }
 
 // codes are the kinds of errors whose HTTP status does not tell them.
