@@ -247,10 +247,10 @@ func TestReaders(t *testing.T) {
 			x.compare("more rows of two days")
 
 			x.renamed = true
-			s.sql("ALTER TABLE app ADD COLUMN added BIGINT")
 			s.sql("ALTER TABLE app RENAME COLUMN i32 TO renamed")
 			s.sql("ALTER TABLE app DROP COLUMN s")
-			s.sql("ALTER TABLE app ADD COLUMN s BIGINT") // another column than the dropped one
+			s.sql("ALTER TABLE app ADD COLUMN s BIGINT")     // another column than the dropped one
+			s.sql("ALTER TABLE app ADD COLUMN added BIGINT") // the last change: place waits for its name
 			x.compare("changed columns")
 
 			row := func(second int) string {
