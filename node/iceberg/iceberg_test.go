@@ -89,7 +89,7 @@ func newWorld(t *testing.T, option string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
+	t.Cleanup(func() { _ = conn.Close() })
 	w.conn = conn
 	return w
 }
