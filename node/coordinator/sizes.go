@@ -106,7 +106,7 @@ func (l *leading) checkSizes(ctx context.Context, snap *snapshot.Snapshot, table
 		}
 		return nil
 	})
-	before := l.tooOld(tables, parts)
+	before := l.tooOld(tables, parts, snap.Now)
 	if len(before) == 0 {
 		return
 	}
@@ -153,14 +153,14 @@ func (l *leading) eachLeader(ctx context.Context, snap *snapshot.Snapshot, what 
 }
 
 // tooOld returns the times before which rows of tables have to expire, by the positions of the tables.
-func (l *leading) tooOld(tables []sizedTable, parts []sizePart) (before map[int]int64) {
+func (l *leading) tooOld(tables []sizedTable, parts []sizePart, now time.Time) (before map[int]int64) {
 	before = map[int]int64{}
 	byTable := map[int][]sizePart{}
 	for _, p := range parts {
 		byTable[p.table] = append(byTable[p.table], p)
 	}
 	check := func(parts []sizePart, limit int64, option, key string) (left []sizePart) {
-		cut, left := oldest(parts, limit)
+		cut, left := oldest(parts, limit, now)
 		for i, c := range cut {
 			if had, ok := before[i]; !ok || c.before > had {
 				before[i] = c.before
@@ -192,8 +192,9 @@ func (l *leading) tooOld(tables []sizedTable, parts []sizePart) (before map[int]
 type sizeCut struct{ before, bytes int64 }
 
 // oldest chooses the parts that have to expire so that the others are within a limit; 0 means no limit. It returns what
-// expires of each table, and the parts that are left. The newest part of each table is left.
-func oldest(parts []sizePart, limit int64) (cut map[int]sizeCut, left []sizePart) {
+// expires of each table, and the parts that are left. The newest part of each table is left, and so is the newest one
+// without rows of the future: one row of a sender whose clock is wrong must not replace all others.
+func oldest(parts []sizePart, limit int64, now time.Time) (cut map[int]sizeCut, left []sizePart) {
 	total := sumSizes(parts)
 	if limit == 0 || total <= limit {
 		return nil, parts
@@ -202,14 +203,18 @@ func oldest(parts []sizePart, limit int64) (cut map[int]sizeCut, left []sizePart
 	slices.SortStableFunc(parts, func(a, b sizePart) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.newest, b.newest))
 	})
-	last := map[int]int{}
+	last, present := map[int]int{}, map[int]int{}
 	for i, p := range parts {
 		last[p.table] = i
+		if !p.at.After(now) {
+			present[p.table] = i
+		}
 	}
 	cut = map[int]sizeCut{}
 	want := limit/100*leftOf100 + limit%100*leftOf100/100
 	for i, p := range parts {
-		if total <= want || last[p.table] == i || p.newest == math.MaxInt64 {
+		newest, some := present[p.table]
+		if total <= want || last[p.table] == i || some && newest == i || p.newest == math.MaxInt64 {
 			left = append(left, p)
 			continue
 		}

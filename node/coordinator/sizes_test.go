@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -12,7 +13,7 @@ import (
 )
 
 // TestTooOld checks which rows expire because of limits of size: the oldest ones, first of tables with a limit of their
-// own, then of all tables, and never the newest part of a table.
+// own, then of all tables, and never the newest part of a table, or the newest one without rows of the future.
 func TestTooOld(t *testing.T) {
 	table := func(name string, limit int64, kind schema.Type) sizedTable {
 		return sizedTable{(&schema.Table{
@@ -65,11 +66,18 @@ func TestTooOld(t *testing.T) {
 			all:    130,
 			want:   map[int]int64{0: 2},
 		},
+		"a row of the future": {
+			tables: []sizedTable{table("a", 100, s)},
+			parts:  []sizePart{part(0, 98, 90, s), part(0, 99, 90, s), part(0, 1000, 1, s)},
+			want:   map[int]int64{0: 99},
+		},
 		"times at the end": {
 			tables: []sizedTable{table("a", 100, ns)},
-			parts:  []sizePart{part(0, math.MaxInt64, 70, ns), part(0, math.MaxInt64, 70, ns), part(0, 1, 1, ns)},
-			want:   map[int]int64{0: 2},
-			warns:  true,
+			parts: []sizePart{
+				part(0, math.MaxInt64, 70, ns), part(0, math.MaxInt64, 70, ns), part(0, 0, 1, ns), part(0, 1, 1, ns),
+			},
+			want:  map[int]int64{0: 1},
+			warns: true,
 		},
 	} {
 		var log strings.Builder
@@ -77,7 +85,7 @@ func TestTooOld(t *testing.T) {
 			cfg: Config{MaxSize: c.all}, log: slog.New(slog.NewTextHandler(&log, nil)), metrics: newMetrics(nil),
 		}
 		l := &leading{Coordinator: co, tooLarge: map[string]bool{}}
-		got := l.tooOld(c.tables, c.parts)
+		got := l.tooOld(c.tables, c.parts, time.Unix(100, 0))
 		if c.want == nil {
 			c.want = map[int]int64{}
 		}
@@ -87,7 +95,7 @@ func TestTooOld(t *testing.T) {
 		if n := strings.Count(log.String(), "expire because"); n != len(c.want) {
 			t.Errorf("%s: %d lines about expired rows:\n%s", name, n, log.String())
 		}
-		l.tooOld(c.tables, c.parts)
+		l.tooOld(c.tables, c.parts, time.Unix(100, 0))
 		warned := strings.Count(log.String(), "which stay")
 		if c.warns && warned != 1 || !c.warns && warned > 0 {
 			t.Errorf("%s: %d warnings about the newest files:\n%s", name, warned, log.String())

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -184,7 +185,7 @@ func (p *process) start() error {
 	cmd := exec.Command(p.w.cfg.Command[0], p.w.cfg.Command[1:]...)
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	cmd.Env = append(os.Environ(), engine.AllocatorSettings)
+	cmd.Env = append(environment(os.Environ()), engine.AllocatorSettings)
 	if m := p.w.cfg.Memory; m != nil {
 		if f, size, err := m.Share(); err == nil {
 			defer f.Close()
@@ -521,4 +522,15 @@ func (p *process) lost() error {
 	return errs.New(errs.External,
 		"the query worker (process %d) ended while the query ran (%s), and was replaced; nothing was changed: "+
 			"send the query again", p.pid, p.status).WithRetryAfter(time.Second)
+}
+
+// secrets are the prefixes of environment variables with credentials. The process that runs the statements of users
+// does not get them.
+var secrets = []string{"AWS_", "MINIO_", "CORDWOOD_"}
+
+// environment returns the variables of the query process.
+func environment(all []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(variable string) bool {
+		return slices.ContainsFunc(secrets, func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	})
 }
