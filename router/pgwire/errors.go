@@ -155,11 +155,15 @@ var advice = []struct {
 	{regexp.MustCompile(`'(sum|avg)\(INTERVAL\)'`), "write sum(extract(epoch FROM x)) * INTERVAL '1 second'"},
 	{regexp.MustCompile(`'strftime\(INTERVAL`), "write CAST(x AS text)"},
 	{regexp.MustCompile(`'[@<]@?>?\(JSON, (JSON|VARCHAR)\)'`), "write a literal document, as in x @> '{\"a\": 1}'"},
-	{regexp.MustCompile(`with name "?(row_number|(dense_|percent_)?rank|cume_dist|ntile|lag|lead|nth_value)"? does not`),
-		"it is a window function: write OVER after it, as in row_number() OVER (ORDER BY ts)"},
+	{
+		regexp.MustCompile(`with name "?(row_number|(dense_|percent_)?rank|cume_dist|ntile|lag|lead|nth_value)"? does not`),
+		"it is a window function: write OVER after it, as in row_number() OVER (ORDER BY ts)",
+	},
 	{regexp.MustCompile(`NameListToString`), "a table's name has at most two parts: write database.table"},
-	{regexp.MustCompile(`^Could not convert string '.*' to U?(INT|DOUBLE|DECIMAL).* source column`),
-		"the column is a text; write the value in quotes, as in host = '5'"},
+	{
+		regexp.MustCompile(`^Could not convert string '.*' to U?(INT|DOUBLE|DECIMAL).* source column`),
+		"the column is a text; write the value in quotes, as in host = '5'",
+	},
 	{regexp.MustCompile(`^UNNEST not supported here`), "write the function in FROM, as in SELECT k, count(*) FROM t, " +
 		"jsonb_object_keys(t.doc) AS k GROUP BY k"},
 	{regexp.MustCompile(`(?i)Type with name "?(inet|cidr|macaddr8?)"?`), "there are no types of addresses; columns with " +
@@ -170,8 +174,10 @@ var advice = []struct {
 	{regexp.MustCompile(`jsonb?_path_(query|exists|match)`), "write ->, ->> or #>> to read parts of documents"},
 	{regexp.MustCompile(`jsonb?_(to|populate)_record`), "write doc->>'key' for each column"},
 	{regexp.MustCompile(`'[-+]\(TIMESTAMP\w*, STRING_LITERAL\)'`), "write the type, as in INTERVAL '1 hour'"},
-	{regexp.MustCompile(`(?i)invalid timestamp field format: "(yesterday|today|tomorrow|now)"`),
-		"write the type after it, as in 'yesterday'::timestamptz"},
+	{
+		regexp.MustCompile(`(?i)invalid timestamp field format: "(yesterday|today|tomorrow|now)"`),
+		"write the type after it, as in 'yesterday'::timestamptz",
+	},
 	{regexp.MustCompile(`SELECT INTO not supported`), "write CREATE TABLE t (…), and then INSERT INTO t SELECT …"},
 }
 

@@ -110,7 +110,7 @@ func TestIceberg(t *testing.T) {
 			Eventually(t, 2*time.Minute, func() (err error) {
 				if folder == "" {
 					if found, err := filepath.Glob(filepath.Join(bucket, "*", "iceberg")); err != nil || len(found) == 0 {
-						return fmt.Errorf("no folder: %v", err)
+						return fmt.Errorf("no folder: %w", err)
 					}
 					folder = icebergFolder(t, n, bucket, table)
 				}
