@@ -133,9 +133,9 @@ func TestClientSessions(t *testing.T) {
 		right                     access.Right
 		sessions, activity, users string
 	}{
-		{"ann", access.ReadOnly, ann, activity, "svc ann"},
-		{"bob", access.ReadOnly, bob, "", "svc bob"},
-		{"root", access.ReadWrite, ann + bob, activity, "svc ann bob root"},
+		{"ann", access.ReadOnly, ann, activity, "svc ann reader"},
+		{"bob", access.ReadOnly, bob, "", "svc bob reader"},
+		{"root", access.ReadWrite, ann + bob, activity, "svc ann bob root admin chiefs operator reader team writer"},
 	} {
 		rows := func(database, table string) string {
 			t.Helper()
@@ -161,7 +161,10 @@ func TestClientSessions(t *testing.T) {
 			users = append(users, name)
 		}
 		if got := strings.Join(users, " "); got != test.users {
-			t.Errorf("%s sees the users %s, want %s", test.user, got, test.users)
+			t.Errorf("%s sees the users and roles %s, want %s", test.user, got, test.users)
+		}
+		if list := rows("pg_catalog", "pg_user"); strings.Contains(list, "reader") {
+			t.Errorf("%s sees roles among the users:\n%s", test.user, list)
 		}
 	}
 	// Who sees all sessions, but not all users by SHOW USERS, does not see them here either.
