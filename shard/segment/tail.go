@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"cordwood/shard/segment/parquet"
 )
 
@@ -24,6 +26,11 @@ func ReadTail(name string, b []byte, offset int64) (*Tail, error) {
 		return nil, r.wrap(err)
 	}
 	return t, nil
+}
+
+// ReadFooter returns the footer of a striped file. b are the bytes of the file from offset to its end.
+func ReadFooter(b []byte, offset int64) (*format.FileMetaData, error) {
+	return parquet.ReadFooter(piece{b, offset}, offset+int64(len(b)))
 }
 
 func readTail(r io.ReaderAt, size int64) (*Tail, error) {

@@ -3,14 +3,13 @@ package iceberg
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
-	"io"
 	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go/format"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/cold"
+	"cordwood/shard/segment"
 	"cordwood/shard/segment/parquet"
 )
 
@@ -45,27 +44,7 @@ type FieldStats struct {
 
 // Footer returns the footer of an object from its tail.
 func Footer(o *cold.Object, tail []byte) (*format.FileMetaData, error) {
-	return parquet.ReadFooter(&shifted{tail, o.TailOffset}, o.Meta.Bytes)
-}
-
-// shifted reads a file of which only the end is known.
-type shifted struct {
-	b  []byte
-	at int64
-}
-
-func (s *shifted) ReadAt(p []byte, off int64) (int, error) {
-	if off < s.at {
-		return 0, fmt.Errorf("offset %d is before the tail at %d", off, s.at)
-	}
-	if off-s.at >= int64(len(s.b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, s.b[off-s.at:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
+	return segment.ReadFooter(tail, o.TailOffset)
 }
 
 // Nulls returns a function that counts the nulls of a column in a file.
