@@ -177,14 +177,14 @@ func (w *world) add(day, rows int, hidden bool) *cold.Object {
 	if err != nil || len(metas) != 1 {
 		w.t.Fatalf("%d files, %v", len(metas), err)
 	}
-	var extra segment.Extra
+	var ids []uint32
 	if hidden {
-		extra = iceberg.Extra(w.table)
+		ids = iceberg.Hidden(w.table)
 	}
 	path := filepath.Join(dir, "striped")
 	w.files++
 	o := &cold.Object{Key: fmt.Sprintf("c/data/%d.parquet", w.files)}
-	o.Meta, err = segment.StripeWith(vfs.OS, filepath.Join(dir, segment.FileName(1)), &metas[0], path, extra)
+	o.Meta, err = segment.StripeHidden(vfs.OS, filepath.Join(dir, segment.FileName(1)), &metas[0], path, ids)
 	if err != nil {
 		w.t.Fatal(err)
 	}
