@@ -84,5 +84,5 @@ func (c *Catalog) Metadata(ctx context.Context, t Table) ([]byte, error) {
 	if c.Bucket == nil || !ok {
 		return nil, ErrNoStorage
 	}
-	return readAll(ctx, c.Bucket, key)
+	return bucket.ReadAll(ctx, c.Bucket, key, maxFile)
 }

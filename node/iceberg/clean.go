@@ -48,7 +48,7 @@ func (c *Committer) removeOld(ctx context.Context) error {
 			if err != nil {
 				return nil, err
 			}
-			return readAll(ctx, c.cfg.Bucket, key)
+			return bucket.ReadAll(ctx, c.cfg.Bucket, key, maxFile)
 		})
 		if err != nil {
 			return err

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"log/slog"
 	"math"
 	"strings"
@@ -199,24 +198,8 @@ func (c *Committer) load(ctx context.Context, x *metapb.IcebergTable) (*iceberg.
 		if err != nil {
 			return nil, err
 		}
-		return readAll(ctx, c.cfg.Bucket, key)
+		return bucket.ReadAll(ctx, c.cfg.Bucket, key, maxFile)
 	})
-}
-
-// readAll reads a whole object.
-func readAll(ctx context.Context, b bucket.Bucket, key string) ([]byte, error) {
-	r, err := b.Open(ctx, key, 0)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("read %s/%s: %w", b.Location(), key, err)
-	}
-	if len(data) > maxFile {
-		return nil, fmt.Errorf("%s/%s has more than %d bytes", b.Location(), key, maxFile)
-	}
-	return data, nil
 }
 
 // put stores a file.

@@ -192,7 +192,7 @@ func (c *Committer) hint(ctx context.Context, table uint64, k *known) error {
 	if err != nil {
 		return err
 	}
-	b, err := readAll(ctx, c.cfg.Bucket, key)
+	b, err := bucket.ReadAll(ctx, c.cfg.Bucket, key, maxFile)
 	if err != nil {
 		return err
 	}

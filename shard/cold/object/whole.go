@@ -51,22 +51,9 @@ func Copy(ctx context.Context, b bucket.Bucket, o *cold.Object, offset int64, em
 // read, and pace is called with the bytes of each request. An error of kind bucket.NotFound or bucket.Damaged, or a
 // segment.ErrCorrupt, means that rows are lost unless the object is restored; see Lost.
 func Verify(ctx context.Context, b bucket.Bucket, o *cold.Object, pace func(bytes int64) error) error {
-	info, err := b.Head(ctx, o.Key)
-	if err != nil {
+	info, err := bucket.Check(ctx, b, o.Key, o.Meta.Bytes, o.Meta.FileCRC)
+	if err != nil || info.Checked {
 		return err
-	}
-	damaged := func(format string, args ...any) error {
-		return &bucket.Error{
-			Kind: bucket.Damaged, Op: "check", At: b.Location() + "/" + o.Key, Err: fmt.Errorf(format, args...),
-		}
-	}
-	switch {
-	case info.Size != o.Meta.Bytes:
-		return damaged("it has %d bytes, want %d", info.Size, o.Meta.Bytes)
-	case info.Checked && info.CRC != o.Meta.FileCRC:
-		return damaged("its checksum is %08x, want %08x", info.CRC, o.Meta.FileCRC)
-	case info.Checked:
-		return nil
 	}
 	crc := uint32(0)
 	err = Copy(ctx, b, o, 0, func(data []byte) error {
@@ -74,7 +61,10 @@ func Verify(ctx context.Context, b bucket.Bucket, o *cold.Object, pace func(byte
 		return pace(int64(len(data)))
 	})
 	if err == nil && crc != o.Meta.FileCRC {
-		err = damaged("its checksum is %08x, want %08x", crc, o.Meta.FileCRC)
+		err = &bucket.Error{
+			Kind: bucket.Damaged, Op: "check", At: b.Location() + "/" + o.Key,
+			Err: fmt.Errorf("its checksum is %08x, want %08x", crc, o.Meta.FileCRC),
+		}
 	}
 	return err
 }

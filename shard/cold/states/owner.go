@@ -100,7 +100,7 @@ func (p Place) TakeOver(ctx context.Context, cluster string, before *Owner, now 
 
 // note reads a small JSON object. A missing one leaves v unchanged.
 func (p Place) note(ctx context.Context, key string, v any) error {
-	b, err := p.read(ctx, key, maxNote)
+	b, err := bucket.ReadAll(ctx, p.Bucket, key, maxNote)
 	if errors.Is(err, bucket.ErrNotFound) {
 		return nil
 	}

@@ -12,9 +12,7 @@ package states
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -172,7 +170,7 @@ func (p Place) List(ctx context.Context) (map[uint32][]Stored, error) {
 
 // Read reads and checks a state.
 func (p Place) Read(ctx context.Context, s *Stored) (h Header, body []byte, err error) {
-	b, err := p.read(ctx, s.Key, bucket.MaxPut)
+	b, err := bucket.ReadAll(ctx, p.Bucket, s.Key, bucket.MaxPut)
 	if err != nil {
 		return h, nil, err
 	}
@@ -185,20 +183,4 @@ func (p Place) Read(ctx context.Context, s *Stored) (h Header, body []byte, err 
 			p.Bucket.Location(), s.Key, h.group(), h.Cluster, h.Index)
 	}
 	return h, body, nil
-}
-
-// read reads a whole object of at most some bytes.
-func (p Place) read(ctx context.Context, key string, most int64) ([]byte, error) {
-	r, err := p.Bucket.Open(ctx, key, 0)
-	if err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, fmt.Errorf("read %s/%s: %w", p.Bucket.Location(), key, err)
-	}
-	if int64(len(b)) > most {
-		return nil, fmt.Errorf("%s/%s has more than %d bytes", p.Bucket.Location(), key, most)
-	}
-	return b, nil
 }

@@ -51,7 +51,7 @@ func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 		case !asking:
 			continue
 		}
-		err := m.describe(ctx, o)
+		_, err := bucket.Check(ctx, m.cfg.Tier.Bucket, o.Key, o.Meta.Bytes, o.Meta.FileCRC)
 		switch kind, _ := bucket.KindOf(err); {
 		case err == nil:
 			m.found.there[o.Key] = true
@@ -65,21 +65,6 @@ func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 			asking = false
 		}
 	}
-}
-
-// describe returns an error unless an object is in the bucket as it was stored.
-func (m *Mover) describe(ctx context.Context, o *cold.Object) error {
-	info, err := m.cfg.Tier.Bucket.Head(ctx, o.Key)
-	if err != nil {
-		return err
-	}
-	if info.Size != o.Meta.Bytes || info.Checked && info.CRC != o.Meta.FileCRC {
-		return &bucket.Error{
-			Kind: bucket.Damaged, Op: "check", At: m.cfg.Tier.Bucket.Location() + "/" + o.Key,
-			Err: fmt.Errorf("it has %d bytes, want %d with the checksum %08x", info.Size, o.Meta.Bytes, o.Meta.FileCRC),
-		}
-	}
-	return nil
 }
 
 // checkPlace returns an error if objects were stored for this shard, and the bucket has neither one of the newest of
