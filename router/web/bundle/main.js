@@ -1,1 +1,1 @@
-import"./chunk-U75N57RG.js";
+import"./chunk-EO47BLYQ.js";

@@ -143,7 +143,7 @@ export function TailPage({ stores }) {
                 title=${titleOf(tail)}
               >
                 ${tail.isMissing() && html`<p>Its rows are shown here as soon as the first ones are stored.</p>`}
-                ${state.table && !tail.isMissing() && !tail.stopped() && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
+                ${tail.live.value && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//
               >`
             : html`<${Rows}
                 count=${count}
