@@ -2,9 +2,13 @@ package iceberg
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/iceberg"
@@ -13,8 +17,9 @@ import (
 const (
 	// cleanEvery is the pause between searches for files that are not needed.
 	cleanEvery = time.Hour
-	// unneededFor is how long a file must have been unneeded. Snapshots are kept for a day before.
-	unneededFor = 24 * time.Hour
+	// unneededFor is how long a file must have been unneeded. A manifest of which only an older snapshot needs counts
+	// as unneeded: such a snapshot is kept for up to 25 hours, and a reader may have another day.
+	unneededFor = 50 * time.Hour
 	// maxDeleted is the maximum number of files that are deleted at a time, and maxNoted of files that are remembered.
 	maxDeleted, maxNoted = 10_000, 1_000_000
 )
@@ -28,12 +33,15 @@ type cleaner struct {
 	since map[string]time.Time
 }
 
-// removeOld deletes metadata files, manifest lists and manifests that no kept snapshot of a table has needed for a day,
-// and that are two days old.
+// removeOld deletes files that the current state of no table has needed for two days, and that are two days old. It
+// also stores version-hint.text again where a node that no longer coordinates has replaced it.
 func (c *Committer) removeOld(ctx context.Context) error {
 	now := c.cfg.Now()
 	if now.Before(c.clean.next) {
 		return nil
+	}
+	if err := c.checkHints(ctx); err != nil {
+		return err
 	}
 	needed := map[string]bool{}
 	for id, k := range c.tables {
@@ -41,19 +49,9 @@ func (c *Committer) removeOld(ctx context.Context) error {
 			continue
 		}
 		folder := c.folder(id) + "/metadata/"
-		needed[folder+"version-hint.text"] = true
+		needed[folder+hintName] = true
 		needed[fmt.Sprintf("%sv%d.metadata.json", folder, k.version)] = true
-		locations, err := iceberg.Needed(k.state, func(location string) ([]byte, error) {
-			key, err := c.key(location)
-			if err != nil {
-				return nil, err
-			}
-			return bucket.ReadAll(ctx, c.cfg.Bucket, key, maxFile)
-		})
-		if err != nil {
-			return err
-		}
-		for _, l := range locations {
+		for _, l := range k.state.Needed() {
 			key, err := c.key(l)
 			if err != nil {
 				return err
@@ -82,11 +80,35 @@ func (c *Committer) removeOld(ctx context.Context) error {
 		return err
 	}
 	c.clean.since, c.clean.done = since, len(since) == 0
+	if err := c.remove(ctx, remove); err != nil {
+		return err
+	}
 	for _, key := range remove {
-		if err := c.cfg.Bucket.Delete(ctx, key); err != nil {
-			return err
-		}
 		delete(since, key)
 	}
 	return nil
+}
+
+// checkHints compares the files version-hint.text with the commits.
+func (c *Committer) checkHints(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(filesAtOnce)
+	for id, k := range c.tables {
+		if k.state == nil {
+			continue
+		}
+		g.Go(func() error {
+			key := c.folder(id) + "/metadata/" + hintName
+			b, err := bucket.ReadAll(ctx, c.cfg.Bucket, key, maxHint)
+			if err != nil && !errors.Is(err, bucket.ErrNotFound) {
+				return err
+			}
+			if string(b) == strconv.FormatUint(k.version, 10) {
+				return nil
+			}
+			k.hinted = 0
+			return c.hint(ctx, id, k)
+		})
+	}
+	return g.Wait()
 }

@@ -15,12 +15,15 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"maps"
 	"math"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 
 	"cordwood/proto/metapb"
@@ -55,8 +58,11 @@ type Config struct {
 const (
 	// maxFile is the maximum size of a file that is read.
 	maxFile = 256 << 20
-	// tableTimeout limits the commit of one table.
+	// tableTimeout limits one commit of a table.
 	tableTimeout = 5 * time.Minute
+	// tablesAtOnce is the maximum number of tables that are committed at the same time, and filesAtOnce that of requests
+	// to object storage for each of them.
+	tablesAtOnce, filesAtOnce = 4, 8
 )
 
 // Committer commits tables. Run must not be called concurrently.
@@ -66,8 +72,11 @@ type Committer struct {
 	// tables are what is known of committed tables, by their ids.
 	tables map[uint64]*known
 	clean  cleaner
+	maxNew int
 	// failing is the last error, so that it is logged once.
 	failing string
+	// resigned says that other nodes may have committed since the last Run.
+	resigned atomic.Bool
 
 	metrics metrics
 	mu      sync.Mutex // guards the fields below
@@ -76,8 +85,11 @@ type Committer struct {
 
 // known is what a Committer remembers of a table.
 type known struct {
-	// version and state are the last commit.
+	// version, key and state are the last commit, if read is set. A table that was not shown for a while begins with
+	// version 1 again, so the key tells whether another node has committed.
+	read    bool
 	version uint64
+	key     string
 	state   *iceberg.State
 	// hinted is the version that version-hint.text has, as far as this process knows.
 	hinted uint64
@@ -89,16 +101,25 @@ type known struct {
 // New returns a Committer.
 func New(cfg Config) *Committer {
 	c := &Committer{
-		cfg: cfg, place: states.Place{Bucket: cfg.Bucket, Cluster: cfg.Cluster}, tables: map[uint64]*known{},
+		cfg: cfg, place: states.Place{Bucket: cfg.Bucket, Cluster: cfg.Cluster}, maxNew: maxNew,
 	}
-	c.clean.since = map[string]time.Time{}
+	c.forget()
 	c.export(cfg.Registerer)
 	return c
+}
+
+// forget forgets what other nodes may have changed.
+func (c *Committer) forget() {
+	c.tables = map[uint64]*known{}
+	c.clean = cleaner{since: map[string]time.Time{}}
 }
 
 // Run commits the tables that have changed. tables are all tables of the cluster, and leaders the nodes that lead the
 // shards.
 func (c *Committer) Run(ctx context.Context, tables []*schema.Table, leaders map[uint32]string) {
+	if c.resigned.Swap(false) {
+		c.forget()
+	}
 	err := c.run(ctx, tables, leaders)
 	switch {
 	case ctx.Err() != nil:
@@ -138,30 +159,40 @@ func (c *Committer) run(ctx context.Context, all []*schema.Table, leaders map[ui
 	if err != nil {
 		return err
 	}
-	var failed []error
+	failed := make([]error, len(shown)+1)
 	wanted := make(map[uint64]bool, len(shown))
 	for _, t := range shown {
 		wanted[t.ID] = true
-		if err := c.commitTable(ctx, t, committed[t.ID], found[t.ID]); err != nil {
-			failed = append(failed, fmt.Errorf("table %s.%s: %w", t.Database, t.Name, err))
+		if c.tables[t.ID] == nil {
+			c.tables[t.ID] = &known{}
 		}
-		if ctx.Err() != nil {
+	}
+	maps.DeleteFunc(c.tables, func(id uint64, _ *known) bool { return !wanted[id] })
+	var g errgroup.Group
+	g.SetLimit(tablesAtOnce)
+	for i, t := range shown {
+		g.Go(func() error {
+			if err := c.commitTable(ctx, t, committed[t.ID], found[t.ID]); err != nil {
+				failed[i] = fmt.Errorf("table %s.%s: %w", t.Database, t.Name, err)
+			}
 			return ctx.Err()
-		}
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	for _, x := range commits {
 		if wanted[x.TableId] {
 			continue
 		}
-		delete(c.tables, x.TableId)
 		if err := c.propose(ctx, &metapb.CommitIceberg{Table: x, IfVersion: x.Version, Forget: true}); err != nil {
 			failed = append(failed, err)
 		}
 	}
-	if len(failed) == 0 {
-		failed = append(failed, c.removeOld(ctx))
+	if err := errors.Join(failed...); err != nil {
+		return err
 	}
-	return errors.Join(failed...)
+	return c.removeOld(ctx)
 }
 
 // propose proposes a command, and returns its refusal as an error.
@@ -191,15 +222,37 @@ func (c *Committer) key(location string) (string, error) {
 	return key, nil
 }
 
-// load reads a committed state.
-func (c *Committer) load(ctx context.Context, x *metapb.IcebergTable) (*iceberg.State, error) {
-	return iceberg.Load(c.location(x.Key), func(location string) ([]byte, error) {
+// load reads the commit x, which may be nil, into k.
+func (c *Committer) load(ctx context.Context, k *known, x *metapb.IcebergTable) error {
+	if k.read && k.version == x.GetVersion() && k.key == x.GetKey() {
+		return nil
+	}
+	*k = known{}
+	if x == nil {
+		k.read = true
+		return nil
+	}
+	st, err := iceberg.Load(c.location(x.Key), c.reader(ctx))
+	if errors.Is(err, bucket.ErrNotFound) {
+		return fmt.Errorf("a file of the last commit is missing: %w; restore it from a version or a copy of the bucket, or "+
+			"unset the table option iceberg, wait for --object-storage-iceberg-every, and set it again", err)
+	}
+	if err != nil {
+		return fmt.Errorf("read the last commit: %w", err)
+	}
+	*k = known{read: true, version: x.Version, key: x.Key, state: st}
+	return nil
+}
+
+// reader returns a function that reads a file by its absolute location.
+func (c *Committer) reader(ctx context.Context) func(location string) ([]byte, error) {
+	return func(location string) ([]byte, error) {
 		key, err := c.key(location)
 		if err != nil {
 			return nil, err
 		}
 		return bucket.ReadAll(ctx, c.cfg.Bucket, key, maxFile)
-	})
+	}
 }
 
 // put stores a file.

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"hash/crc32"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,22 +54,22 @@ type world struct {
 // failing is a bucket whose calls that change it fail from a number on.
 type failing struct {
 	bucket.Bucket
-	left int
+	left atomic.Int64
 }
 
 var errFailing = errors.New("the test wants this call to fail")
 
 func (f *failing) Put(ctx context.Context, key string, c bucket.Content) error {
-	if f.left == 0 {
+	if f.left.Add(-1) < 0 {
 		return errFailing
 	}
-	f.left--
 	return f.Bucket.Put(ctx, key, c)
 }
 
 func newWorld(t *testing.T, option string) *world {
 	w := &world{t: t, dir: t.TempDir(), commits: map[uint64]*metapb.IcebergTable{}, now: time.Now()}
-	w.bucket = failing{bucket.NewDir(w.dir), -1}
+	w.bucket.Bucket = bucket.NewDir(w.dir)
+	w.bucket.left.Store(math.MaxInt64)
 	w.table = (&schema.Table{
 		ID: 7, Version: 1, Database: "public", Name: "t",
 		Options:   map[string]string{"append_mode": "true", "iceberg": option},
@@ -247,13 +249,13 @@ func TestKilled(t *testing.T) {
 		w.mustRun(w.committer(nil))
 		w.add(2, 5, true)
 		w.objects = w.objects[1:]
-		w.bucket.left = n
+		w.bucket.left.Store(int64(n))
 		err := w.run(w.committer(nil))
 		failed := err != nil
 		if failed && !errors.Is(err, errFailing) {
 			t.Fatal(err)
 		}
-		w.bucket.left = -1
+		w.bucket.left.Store(math.MaxInt64)
 		w.mustRun(w.committer(nil))
 		w.mustShow(5)
 		if !failed {
@@ -294,7 +296,7 @@ func TestTwoNodes(t *testing.T) {
 	stale := *old.tables[7]
 	f := &found{objects: w.objects[:1]}
 	old.tables[7] = &stale
-	x := &metapb.IcebergTable{TableId: 7, Version: 1, Key: w.commits[7].Key}
+	x := &metapb.IcebergTable{TableId: 7, Version: 1, Key: stale.key}
 	w.add(3, 1, true)
 	f.objects = append(f.objects, w.objects[2])
 	if err := old.commitTable(t.Context(), w.table, x, f); err == nil || !strings.Contains(err.Error(), "another node") {
@@ -393,7 +395,12 @@ func TestUnneededFiles(t *testing.T) {
 	}
 	w.now = w.now.Add(26 * time.Hour)
 	w.mustRun(c) // its metadata file has no old snapshots
-	w.now = w.now.Add(25 * time.Hour)
+	w.now = w.now.Add(49 * time.Hour)
+	w.mustRun(c)
+	if n := files(); n < 20 {
+		t.Errorf("%d files before the time", n)
+	}
+	w.now = w.now.Add(2 * time.Hour)
 	w.mustRun(c)
 	w.mustShow(10)
 	// The five manifests, the last list, two metadata files with the current state, one that the log names, and the
@@ -407,7 +414,7 @@ func TestUnneededFiles(t *testing.T) {
 		if err := c.run(t.Context(), all(), map[uint32]string{1: "n1"}); err != nil {
 			t.Fatal(err)
 		}
-		w.now = w.now.Add(30 * time.Hour)
+		w.now = w.now.Add(51 * time.Hour)
 	}
 	if n := files(); n != 0 || len(w.commits) != 0 {
 		t.Errorf("%d files and %d commits of a dropped table", n, len(w.commits))
@@ -451,5 +458,156 @@ func TestCatalog(t *testing.T) {
 	catalog.Bucket = nil
 	if _, err := catalog.Tables(ctx); !errors.Is(err, ErrNoStorage) {
 		t.Errorf("without object storage: %v", err)
+	}
+}
+
+// TestShownAgain unsets the option and sets it again. A node that remembers the former commit 1 does not go on from it,
+// and readers that look for the highest number do not find former files.
+func TestShownAgain(t *testing.T) {
+	w := newWorld(t, "v2")
+	old, other := w.committer(nil), w.committer(nil)
+	w.add(1, 10, true)
+	w.mustRun(old)
+	w.add(1, 1, true)
+	w.mustRun(other)
+	first := w.mustShow(11).Metadata.UUID
+	w.commits[7].Version = 1 // old remembers commit 1
+	delete(w.table.Options, "iceberg")
+	w.mustRun(other)
+	if len(w.commits) != 0 {
+		t.Fatalf("commits %v", w.commits)
+	}
+	w.table.Options["iceberg"] = "v2"
+	w.mustRun(other)
+	second := w.mustShow(11).Metadata.UUID
+	if first == second {
+		t.Error("the id is that of the former table")
+	}
+	numbered := filepath.Join(w.dir, "c", "iceberg", "7", "metadata", "v*.metadata.json")
+	if list, err := filepath.Glob(numbered); len(list) != 1 {
+		t.Errorf("numbered files %v, %v", list, err)
+	}
+	w.add(2, 2, true)
+	w.mustRun(old)
+	if st := w.mustShow(13); st.Metadata.UUID != second {
+		t.Error("the former table is back")
+	}
+}
+
+// TestFormatHeld changes to version 2, which cannot show older objects. The table goes on in version 3.
+func TestFormatHeld(t *testing.T) {
+	w := newWorld(t, "v3")
+	c := w.committer(nil)
+	text := "7"
+	w.add(1, 10, true)
+	wider := *w.table
+	wider.Columns = append(slices.Clone(wider.Columns), schema.Column{
+		ID: 3, Name: "added", Type: schema.Int64, Semantic: schema.Field, NotNull: true, Default: &text,
+	})
+	wider.Version = 2
+	w.table = wider.Index()
+	w.mustRun(c)
+	w.mustShow(10)
+	w.table.Options["iceberg"] = "v2"
+	w.objects[0].Meta.Columns = append(w.objects[0].Meta.Columns, segment.Column{ID: 1 + segment.HiddenID})
+	w.add(2, 5, true)
+	c.Run(t.Context(), []*schema.Table{w.table}, map[uint32]string{1: "n1"})
+	if st := w.mustShow(15); st.Metadata.Format != 3 {
+		t.Errorf("format %d", st.Metadata.Format)
+	}
+	if got := fmt.Sprint(c.Warnings()); !strings.Contains(got, "column added was added with a default") {
+		t.Errorf("warnings %s", got)
+	}
+	w.objects = w.objects[1:] // the rows expire
+	w.mustRun(c)
+	if st := w.mustShow(5); st.Metadata.Format != 3 {
+		t.Errorf("format %d", st.Metadata.Format)
+	}
+}
+
+// TestNewerObject has an object with a definition that the node does not know yet.
+func TestNewerObject(t *testing.T) {
+	w := newWorld(t, "v2")
+	c := w.committer(nil)
+	w.add(1, 10, true)
+	w.add(1, 5, true).Meta.SchemaVersion = 2
+	w.mustRun(c)
+	w.mustShow(10)
+	newer := *w.table
+	newer.Version = 2
+	w.table = newer.Index()
+	w.mustRun(c)
+	w.mustShow(15)
+}
+
+// TestHintOfOldNode has a node that stored an older number after the commit of another one.
+func TestHintOfOldNode(t *testing.T) {
+	w := newWorld(t, "v2")
+	c := w.committer(nil)
+	w.add(1, 10, true)
+	w.mustRun(c)
+	w.add(1, 1, true)
+	w.mustRun(c)
+	hint := filepath.Join(w.dir, "c", "iceberg", "7", "metadata", "version-hint.text")
+	if err := os.WriteFile(hint, []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(cleanEvery)
+	w.mustRun(c)
+	w.mustShow(11)
+}
+
+// TestOtherCoordinator has a file that is not needed. The time until it is removed begins anew after another node has
+// coordinated.
+func TestOtherCoordinator(t *testing.T) {
+	w := newWorld(t, "v2")
+	c := w.committer(nil)
+	w.add(1, 10, true)
+	w.mustRun(c)
+	other := filepath.Join(w.dir, "c", "iceberg", "7", "metadata", "other.avro")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func() {
+		w.now = w.now.Add(unneededFor)
+		c.Run(t.Context(), []*schema.Table{w.table}, map[uint32]string{1: "n1"})
+	}
+	run() // notes it
+	c.Resign()
+	run()
+	if _, err := os.Stat(other); err != nil {
+		t.Errorf("it was removed too early: %v", err)
+	}
+	run()
+	if _, err := os.Stat(other); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was not removed: %v", err)
+	}
+}
+
+// TestMissingCommit removes the metadata file of the last commit.
+func TestMissingCommit(t *testing.T) {
+	w := newWorld(t, "v2")
+	w.add(1, 10, true)
+	w.mustRun(w.committer(nil))
+	if err := os.Remove(filepath.Join(w.dir, w.commits[7].Key)); err != nil {
+		t.Fatal(err)
+	}
+	err := w.run(w.committer(nil))
+	if err == nil || !strings.Contains(err.Error(), "unset the table option iceberg") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestManyObjects has more objects than one commit adds.
+func TestManyObjects(t *testing.T) {
+	w := newWorld(t, "v2")
+	c := w.committer(nil)
+	c.maxNew = 2
+	for day := range 5 {
+		w.add(day, 1, true)
+	}
+	w.mustRun(c)
+	if w.mustShow(5); w.commits[7].Version != 3 {
+		t.Errorf("%d commits", w.commits[7].Version)
 	}
 }

@@ -94,8 +94,9 @@ func (c *Committer) report(all []*schema.Table, err error) {
 	c.troubles = n
 }
 
-// Resign must be called when the node no longer coordinates.
+// Resign must be called when the node no longer coordinates. It may be called during Run.
 func (c *Committer) Resign() {
+	c.resigned.Store(true)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.troubles = troubles{}

@@ -2,11 +2,13 @@ package iceberg
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -19,13 +21,21 @@ import (
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/iceberg"
 	"cordwood/shard/manifest"
+	"cordwood/shard/segment"
 )
 
 const (
-	// readers is the maximum number of tails of objects that are read at the same time.
-	readers = 8
-	// maxNew is the maximum number of objects that one commit adds to a table. The next commit adds more.
-	maxNew = 10_000
+	// shardsAtOnce is the maximum number of shards that are asked at the same time.
+	shardsAtOnce = 8
+	// maxNew is the maximum number of objects that one commit adds to a table, so that it ends in time. More are added by
+	// further commits of the same run.
+	maxNew = 2000
+)
+
+// hintName is the name of the file with the number of the current metadata file, and maxHint its maximum size.
+const (
+	hintName = "version-hint.text"
+	maxHint  = 1 << 10
 )
 
 // found is what the shards have of a table.
@@ -34,35 +44,36 @@ type found struct {
 	shared  int64 // rows in objects that tables share
 }
 
+// gathering collects what the shards have. Most objects of a table have the same columns, which are kept once.
+type gathering struct {
+	mu      sync.Mutex // guards the fields below
+	tables  map[uint64]*found
+	columns map[string][]segment.Column
+}
+
 // gather asks the shards for the objects of tables. It fails if one does not answer: its objects would be missing.
 func (c *Committer) gather(ctx context.Context, tables []*schema.Table, leaders map[uint32]string) (
 	map[uint64]*found, error,
 ) {
-	out := make(map[uint64]*found, len(tables))
+	x := &gathering{tables: make(map[uint64]*found, len(tables)), columns: map[string][]segment.Column{}}
 	byShard := map[uint32][]uint64{}
 	for _, t := range tables {
-		out[t.ID] = &found{}
+		x.tables[t.ID] = &found{}
 		for _, s := range t.Shards() {
 			byShard[s] = append(byShard[s], t.ID)
 		}
 	}
-	var mu sync.Mutex // guards out
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
+	g.SetLimit(shardsAtOnce)
 	for shard, ids := range byShard {
 		g.Go(func() error {
-			err := c.ask(ctx, leaders[shard], shard, ids, func(resp *shardpb.ColdObjectsResponse) error {
-				mu.Lock()
-				defer mu.Unlock()
-				return take(out, resp)
-			})
-			if err != nil {
+			if err := c.ask(ctx, leaders[shard], shard, ids, x.take); err != nil {
 				return fmt.Errorf("objects of shard %d: %w", shard, err)
 			}
 			return nil
 		})
 	}
-	return out, g.Wait()
+	return x.tables, g.Wait()
 }
 
 // ask asks the leader of a shard for the objects of tables.
@@ -96,19 +107,33 @@ func (c *Committer) ask(ctx context.Context, node string, shard uint32, ids []ui
 	}
 }
 
-// take adds an answer of a shard to what was found.
-func take(out map[uint64]*found, resp *shardpb.ColdObjectsResponse) error {
+// take adds an answer of a shard.
+func (x *gathering) take(resp *shardpb.ColdObjectsResponse) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var key []byte
 	for i, b := range resp.Objects {
 		o, err := manifest.DecodeObject(fmt.Sprintf("object %d of the answer", i), b)
 		if err != nil {
 			return err
 		}
-		if f := out[o.Meta.TableID]; f != nil {
-			f.objects = append(f.objects, &o)
+		f := x.tables[o.Meta.TableID]
+		if f == nil {
+			continue
 		}
+		key = key[:0]
+		for k := range o.Meta.Columns {
+			key = append(binary.LittleEndian.AppendUint32(key, o.Meta.Columns[k].ID), byte(o.Meta.Columns[k].Type))
+		}
+		if same, ok := x.columns[string(key)]; ok {
+			o.Meta.Columns = same
+		} else {
+			x.columns[string(key)] = o.Meta.Columns
+		}
+		f.objects = append(f.objects, &o)
 	}
 	for _, s := range resp.Shared {
-		if f := out[s.TableId]; f != nil {
+		if f := x.tables[s.TableId]; f != nil {
 			f.shared += s.Rows
 		}
 	}
@@ -117,55 +142,70 @@ func take(out map[uint64]*found, resp *shardpb.ColdObjectsResponse) error {
 
 // commitTable commits a table if it has changed. x is its last commit, or nil.
 func (c *Committer) commitTable(ctx context.Context, t *schema.Table, x *metapb.IcebergTable, f *found) error {
-	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
-	defer cancel()
 	k := c.tables[t.ID]
-	if k == nil || k.version != x.GetVersion() {
-		k = &known{version: x.GetVersion()}
-		if x != nil {
-			var err error
-			if k.state, err = c.load(ctx, x); err != nil {
-				return err
-			}
-		}
-		c.tables[t.ID] = k
-	}
-	format := iceberg.FormatOf(t)
-	prev := k.state
-	if prev != nil && prev.Metadata.Format != format {
-		prev = nil // begun anew: fields have other ids
-	}
-	in := &iceberg.Input{
-		Table: t, Format: format, Location: c.location(c.folder(t.ID)), Version: k.version + 1, Now: c.cfg.Now(),
-		UUID: newUUID, ID: newID,
-	}
-	if err := c.choose(ctx, k, prev, f, in); err != nil {
+	if err := c.load(ctx, k, x); err != nil {
 		return err
 	}
-	if prev == nil && in.Held {
-		return nil
-	}
-	out, err := iceberg.Next(prev, in)
-	if err != nil {
-		return err
-	}
-	if out != nil {
-		if err := c.store(ctx, t, k, out); err != nil {
+	for more := true; more; {
+		var err error
+		if more, err = c.commitOnce(ctx, t, k, f); err != nil {
 			return err
 		}
 	}
 	return c.hint(ctx, t.ID, k)
 }
 
+// commitOnce makes at most one commit. more says that there are further objects to show.
+func (c *Committer) commitOnce(ctx context.Context, t *schema.Table, k *known, f *found) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
+	defer cancel()
+	in := &iceberg.Input{
+		Table: t, Format: iceberg.FormatOf(t), Location: c.location(c.folder(t.ID)), Version: k.version + 1,
+		Now: c.cfg.Now(), Read: c.reader(ctx), UUID: newUUID, ID: newID,
+	}
+	prev := k.state
+	if prev != nil && prev.Metadata.Format != in.Format {
+		prev = nil // begun anew: fields have other ids
+	}
+	ch, err := c.choose(ctx, t, in.Format, prev, f)
+	if err != nil {
+		return false, err
+	}
+	reason := ch.reason
+	if reason != "" && prev == nil && k.state != nil {
+		// The table stays in the former version of the format, and follows its objects.
+		prev, in.Format = k.state, k.state.Metadata.Format
+		if ch, err = c.choose(ctx, t, in.Format, prev, f); err != nil {
+			return false, err
+		}
+	}
+	if k.reason != reason && reason != "" {
+		c.cfg.Logger.Warn("a table is shown as Iceberg as it was before, because older objects do not fit its definition; "+
+			"it follows when they have expired", "table", t.Database+"."+t.Name, "reason", reason)
+	}
+	k.reason, k.left = reason, ch.left
+	in.Files, in.Held = ch.files, ch.reason != ""
+	if prev == nil && in.Held {
+		return false, nil
+	}
+	out, err := iceberg.Next(prev, in)
+	if err != nil || out == nil {
+		return false, err
+	}
+	return ch.more, c.store(ctx, t, k, out)
+}
+
 // store stores the files of a commit, and makes them the current ones.
 func (c *Committer) store(ctx context.Context, t *schema.Table, k *known, out *iceberg.Output) error {
+	g, files := errgroup.WithContext(ctx)
+	g.SetLimit(filesAtOnce)
 	for name, b := range out.Files {
-		if name == out.Name {
-			continue // it names the others
+		if name != out.Name { // which names the others
+			g.Go(func() error { return c.put(files, c.folder(t.ID)+"/"+name, b, false) })
 		}
-		if err := c.put(ctx, c.folder(t.ID)+"/"+name, b, false); err != nil {
-			return err
-		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	key := c.folder(t.ID) + "/" + out.Name
 	if err := c.put(ctx, key, out.Files[out.Name], false); err != nil {
@@ -175,11 +215,11 @@ func (c *Committer) store(ctx context.Context, t *schema.Table, k *known, out *i
 		IfVersion: k.version, Table: &metapb.IcebergTable{TableId: t.ID, Uuid: out.State.Metadata.UUID, Key: key},
 	})
 	if err != nil {
-		delete(c.tables, t.ID) // it may have been committed
+		k.read = false // it may have been committed
 		return err
 	}
 	c.metrics.commits.Inc()
-	k.version, k.state = k.version+1, out.State
+	k.version, k.key, k.state = k.version+1, key, out.State
 	return nil
 }
 
@@ -197,75 +237,117 @@ func (c *Committer) hint(ctx context.Context, table uint64, k *known) error {
 		return err
 	}
 	folder := c.folder(table) + "/metadata"
+	if k.version == 1 {
+		if err := c.removeFormer(ctx, folder); err != nil {
+			return err
+		}
+	}
 	version := strconv.FormatUint(k.version, 10)
 	if err := c.put(ctx, path.Join(folder, "v"+version+".metadata.json"), b, true); err != nil {
 		return err
 	}
-	if err := c.put(ctx, path.Join(folder, "version-hint.text"), []byte(version), true); err != nil {
+	if err := c.put(ctx, path.Join(folder, hintName), []byte(version), true); err != nil {
 		return err
 	}
 	k.hinted = k.version
 	return nil
 }
 
-// choose decides which objects the commit shows.
-func (c *Committer) choose(ctx context.Context, k *known, prev *iceberg.State, f *found, in *iceberg.Input) error {
-	s, err := iceberg.NewSchema(in.Table, in.Format)
-	reason := ""
+// removeFormer removes numbered metadata files from a time in which the table was shown before: readers go from the
+// number in version-hint.text to higher ones as long as there are files.
+func (c *Committer) removeFormer(ctx context.Context, folder string) error {
+	var former []string
+	err := c.cfg.Bucket.List(ctx, folder+"/v", func(i bucket.Info) error {
+		if strings.HasSuffix(i.Key, ".metadata.json") && i.Key != folder+"/v1.metadata.json" {
+			former = append(former, i.Key)
+		}
+		return nil
+	})
 	if err != nil {
-		reason = err.Error()
+		return err
 	}
+	return c.remove(ctx, former)
+}
+
+// remove removes files.
+func (c *Committer) remove(ctx context.Context, keys []string) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(filesAtOnce)
+	for _, key := range keys {
+		g.Go(func() error { return c.cfg.Bucket.Delete(ctx, key) })
+	}
+	return g.Wait()
+}
+
+// chosen are the objects that a commit shows.
+type chosen struct {
+	files []iceberg.File
+	// more means that there are further ones to be added.
+	more bool
+	// reason is why the present definition cannot be shown. Then files are only those of the last commit.
+	reason string
+	left   int64 // rows of objects that cannot be shown
+}
+
+// choose decides which objects a commit after prev shows.
+func (c *Committer) choose(ctx context.Context, t *schema.Table, format iceberg.Format, prev *iceberg.State, f *found) (
+	ch chosen, err error,
+) {
 	had := map[string]*iceberg.File{}
 	if prev != nil {
 		had = prev.Shown()
 	}
-	left := f.shared
+	ch.left = f.shared
+	verdicts := map[*segment.Column]iceberg.Verdict{} // by columns, which objects share
 	var fresh []*cold.Object
 	for _, o := range f.objects {
-		nulls := func(uint32) int64 { return 0 }
-		shown := had[c.location(o.Key)]
-		if shown != nil {
-			nulls = shown.Nulls
+		if len(o.Meta.Columns) == 0 {
+			return ch, fmt.Errorf("object %s has no columns", o.Key)
 		}
-		v := iceberg.Judge(in.Table, in.Format, o.Meta.Columns, nulls)
+		v, ok := verdicts[&o.Meta.Columns[0]]
+		if !ok {
+			// Nulls of objects were judged by their footers before they were shown.
+			v = iceberg.Judge(t, format, o.Meta.Columns, func(uint32) int64 { return 0 })
+			verdicts[&o.Meta.Columns[0]] = v
+		}
+		shown := had[c.location(o.Key)]
 		switch {
+		case shown == nil && o.Meta.SchemaVersion > t.Version:
+			continue // it waits until this node knows the definition
 		case v.Left:
-			left += o.Meta.Rows
+			ch.left += o.Meta.Rows
 		case v.Reason != "":
-			reason = v.Reason
+			ch.reason = v.Reason
 		case shown == nil:
 			fresh = append(fresh, o)
 		}
 		if shown != nil {
-			in.Files = append(in.Files, *shown)
+			ch.files = append(ch.files, *shown)
 		}
 	}
-	k.left = left
-	if reason == "" {
-		var files []iceberg.File
-		if files, reason, err = c.describe(ctx, fresh[:min(len(fresh), maxNew)], s, in); err != nil {
-			return err
-		}
-		if reason == "" {
-			in.Files = append(in.Files, files...)
-		}
+	if ch.reason != "" {
+		return ch, nil
 	}
-	if k.reason != reason && reason != "" {
-		c.cfg.Logger.Warn("a table is shown as Iceberg as it was before, because older objects do not fit its definition; "+
-			"it follows when they have expired", "table", in.Table.Database+"."+in.Table.Name, "reason", reason)
+	ch.more = len(fresh) > c.maxNew
+	files, reason, err := c.describe(ctx, fresh[:min(len(fresh), c.maxNew)], t, format)
+	if err != nil {
+		return ch, err
 	}
-	k.reason, in.Held = reason, reason != ""
-	return nil
+	if ch.reason = reason; reason == "" {
+		ch.files = append(ch.files, files...)
+	}
+	return ch, nil
 }
 
 // describe reads the footers of objects. reason is why the table cannot be shown with one of them.
-func (c *Committer) describe(ctx context.Context, objects []*cold.Object, s *iceberg.Schema, in *iceberg.Input) (
+func (c *Committer) describe(ctx context.Context, objects []*cold.Object, t *schema.Table, format iceberg.Format) (
 	files []iceberg.File, reason string, err error,
 ) {
+	s := iceberg.NewSchema(t, format, nil)
 	files = make([]iceberg.File, len(objects))
 	reasons := make([]string, len(objects))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readers)
+	g.SetLimit(filesAtOnce)
 	for i, o := range objects {
 		g.Go(func() error {
 			length := o.Meta.Bytes - o.TailOffset
@@ -280,8 +362,8 @@ func (c *Committer) describe(ctx context.Context, objects []*cold.Object, s *ice
 			if err != nil {
 				return fmt.Errorf("object %s: %w", o.Key, err)
 			}
-			reasons[i] = iceberg.Judge(in.Table, in.Format, o.Meta.Columns, iceberg.Nulls(md)).Reason
-			files[i] = iceberg.NewFile(o, c.location(o.Key), md, s, in.Table.TimeIndex().Type)
+			reasons[i] = iceberg.Judge(t, format, o.Meta.Columns, iceberg.Nulls(md)).Reason
+			files[i] = iceberg.NewFile(o, c.location(o.Key), md, s, t.TimeIndex().Type)
 			return nil
 		})
 	}

@@ -13,8 +13,11 @@ import (
 // maxAvro is the maximum number of entries of an Avro file that is read.
 const maxAvro = 10_000_000
 
-// dayField is the field of the partition: the day of the time index.
-const dayField = 1000
+// dayField is the field of the partition, the day of the time index, and dayName its name if no column has it.
+const (
+	dayField = 1000
+	dayName  = "time_day"
+)
 
 // manifestEntry is an entry of a manifest in Avro.
 type manifestEntry struct {
@@ -109,11 +112,11 @@ func listOf(items string, id int) string {
 	return fmt.Sprintf(`{"type":"array","items":%s,"element-id":%d}`, items, id)
 }
 
-// manifestSchema returns the schema of a manifest. days means that its files are partitioned by days.
-func manifestSchema(f Format, days bool) string {
+// manifestSchema returns the schema of a manifest of files with a partition spec.
+func manifestSchema(f Format, spec *Spec) string {
 	partition := record("r102")
-	if days {
-		partition = record("r102", optional("time_day", `{"type":"int","logicalType":"date"}`, dayField))
+	if len(spec.Fields) > 0 {
+		partition = record("r102", optional(spec.Fields[0].Name, `{"type":"int","logicalType":"date"}`, dayField))
 	}
 	file := []string{
 		required("content", `"int"`, 134), required("file_path", `"string"`, 100), required("file_format", `"string"`, 101),
@@ -197,12 +200,14 @@ func decodeAvro[T any](b []byte) (entries []T, err error) {
 
 // dayOf returns the day of a partition as it is decoded.
 func dayOf(partition map[string]any) (day int32, ok bool) {
-	switch v := partition["time_day"].(type) {
-	case time.Time:
-		return int32(v.Unix() / 86400), true
-	case map[string]any: // a union as hamba decodes it
-		if t, is := v["int.date"].(time.Time); is {
-			return int32(t.Unix() / 86400), true
+	for _, value := range partition { // the only one
+		switch v := value.(type) {
+		case time.Time:
+			return int32(v.Unix() / 86400), true
+		case map[string]any: // a union as hamba decodes it
+			if t, is := v["int.date"].(time.Time); is {
+				return int32(t.Unix() / 86400), true
+			}
 		}
 	}
 	return 0, false

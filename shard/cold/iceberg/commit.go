@@ -1,5 +1,6 @@
 // Package iceberg turns the objects of a table into the files of an Apache Iceberg table: schemas, manifests, manifest
-// lists and metadata files. It has no I/O: callers store the files that it returns, and give it those that it needs.
+// lists and metadata files. It has no I/O: callers store the files that it returns, and read for it those that it
+// needs.
 //
 // A table has one manifest for each day, so a commit writes only the manifests of days that changed. DESIGN.md of the
 // package above says who commits, and when.
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"cordwood/proto/schema"
@@ -22,8 +24,12 @@ const (
 	expireAfter   = 25 * time.Hour
 	// KeepFiles is how long files stay that no snapshot needs any more.
 	KeepFiles = 48 * time.Hour
-	// maxLog is the maximum number of earlier metadata files in a metadata file.
-	maxLog = 500
+	// maxLog is the maximum number of earlier metadata files in a metadata file, and maxSnapshots that of snapshots:
+	// each commit writes them anew.
+	maxLog, maxSnapshots = 500, 1500
+	// maxSchemas is the size of the schemas of older snapshots in a metadata file, as JSON, in bytes. Snapshots whose
+	// schema was left out are read with the present one.
+	maxSchemas = 4 << 20
 )
 
 // State is a table as it was committed.
@@ -34,11 +40,11 @@ type State struct {
 	manifests []manifest
 }
 
-// manifest is a manifest with its entries. It is not changed in place.
+// manifest is a manifest with its live files, of which it has what File.brief returns. It is not changed in place.
 type manifest struct {
 	manifestFile
-	group   group
-	entries []entry
+	group group
+	files []File
 }
 
 // group identifies the files that are in one manifest.
@@ -52,14 +58,6 @@ func (f *File) group() group {
 		return group{spec: 1}
 	}
 	return group{day: f.Day}
-}
-
-// entry is a file in a manifest.
-type entry struct {
-	file     File
-	snapshot int64
-	sequence int64
-	firstRow int64
 }
 
 // Input is what a commit shows.
@@ -76,6 +74,8 @@ type Input struct {
 	// Version is the number of the commit.
 	Version uint64
 	Now     time.Time
+	// Read returns a file of an earlier commit by its absolute location.
+	Read func(location string) ([]byte, error)
 	// UUID returns a new UUID, and ID a new positive number.
 	UUID func() string
 	ID   func() int64
@@ -97,10 +97,7 @@ func Next(prev *State, in *Input) (*Output, error) {
 	if err := c.begin(prev); err != nil {
 		return nil, err
 	}
-	changed, err := c.schema(prev)
-	if err != nil {
-		return nil, err
-	}
+	changed := c.schema(prev)
 	more, err := c.snapshot(prev)
 	if err != nil {
 		return nil, err
@@ -129,7 +126,7 @@ func (c *commit) begin(prev *State) error {
 			Format: c.in.Format, UUID: c.in.UUID(), Location: c.in.Location, Schema: -1,
 			Specs: []Spec{
 				{ID: 0, Fields: []SpecField{{
-					Source: c.in.Format.fieldID(index), ID: dayField, Name: "time_day", Transform: "day",
+					Source: c.in.Format.fieldID(index), ID: dayField, Name: dayName, Transform: "day",
 				}}},
 				{ID: 1, Fields: []SpecField{}},
 			},
@@ -154,24 +151,39 @@ func (c *commit) begin(prev *State) error {
 }
 
 // schema makes the definition of the table the current schema, unless it is held.
-func (c *commit) schema(prev *State) (changed bool, err error) {
+func (c *commit) schema(prev *State) (changed bool) {
 	if c.in.Held && prev != nil {
-		return false, nil
+		return false
 	}
-	s, err := NewSchema(c.in.Table, c.in.Format)
-	if err != nil {
-		return false, err
+	now := c.m.schema()
+	s := NewSchema(c.in.Table, c.in.Format, now)
+	if now != nil && now.same(s) {
+		return false
 	}
-	if now := c.m.schema(); now != nil && now.same(s) {
-		return false, nil
-	}
+	c.m.Specs[0].Fields[0].Name = partitionName(s)
 	for _, f := range s.Fields {
 		c.m.LastColumn = max(c.m.LastColumn, f.ID)
 	}
-	c.m.Schemas = slices.DeleteFunc(c.m.Schemas, func(had *Schema) bool { return had.ID == s.ID })
+	for slices.ContainsFunc(c.m.Schemas, func(had *Schema) bool { return had.ID == s.ID }) {
+		s.ID++ // what was shown for the same version of the table differs
+	}
 	c.m.Schemas = append(c.m.Schemas, s)
 	c.m.Schema = s.ID
-	return true, nil
+	return true
+}
+
+// partitionName returns the name of the field of partitions. No column may have it: Iceberg's Java library refuses such
+// a table.
+func partitionName(s *Schema) string {
+	taken := make(map[string]bool, len(s.Fields))
+	for i := range s.Fields {
+		taken[strings.ToLower(s.Fields[i].Name)] = true
+	}
+	name := dayName
+	for n := 2; taken[name]; n++ {
+		name = fmt.Sprintf("%s_%d", dayName, n)
+	}
+	return name
 }
 
 // snapshot adds a snapshot if the files have changed.
@@ -187,12 +199,12 @@ func (c *commit) snapshot(prev *State) (changed bool, err error) {
 	touched := map[group]bool{}
 	if prev != nil {
 		for i := range prev.manifests {
-			for j := range prev.manifests[i].entries {
-				e := &prev.manifests[i].entries[j]
-				if want[e.file.Path] == nil {
+			for j := range prev.manifests[i].files {
+				path := prev.manifests[i].files[j].Path
+				if want[path] == nil {
 					touched[prev.manifests[i].group] = true
 				}
-				delete(want, e.file.Path)
+				delete(want, path)
 			}
 		}
 	}
@@ -208,28 +220,56 @@ func (c *commit) snapshot(prev *State) (changed bool, err error) {
 		}
 		return false, nil
 	}
+	id := c.m.Schema
 	w := &snapshotWriter{commit: c, s: Snapshot{
-		ID: c.in.ID(), Sequence: c.m.LastSequence + 1, Millis: c.now, Schema: c.m.Schema,
+		ID: c.in.ID(), Sequence: c.m.LastSequence + 1, Millis: c.now, Schema: &id,
 	}}
 	return true, w.write(prev, touched, added)
 }
 
 // expire removes old snapshots, and schemas that no snapshot has. It reports whether that alone is worth a commit.
 func (c *commit) expire(prev *State) (due bool) {
-	current := c.m.Snapshot
 	kept := map[int64]bool{}
-	used := map[int32]bool{c.m.Schema: true}
+	surplus := len(c.m.Snapshots) - maxSnapshots // the oldest ones are first
+	future := c.in.Now.Add(time.Hour).UnixMilli()
 	c.m.Snapshots = slices.DeleteFunc(c.m.Snapshots, func(s Snapshot) bool {
-		if current != nil && s.ID != *current && s.Millis < c.now-keepSnapshots.Milliseconds() {
+		surplus--
+		old := s.Millis < c.now-keepSnapshots.Milliseconds() || s.Millis > future
+		if s.ID != *c.m.Snapshot && (old || surplus >= 0) {
 			due = due || s.Millis < c.now-expireAfter.Milliseconds()
 			return true
 		}
-		kept[s.ID], used[s.Schema] = true, true
+		kept[s.ID] = true
 		return false
 	})
 	c.m.SnapshotLog = slices.DeleteFunc(c.m.SnapshotLog, func(l SnapshotLog) bool { return !kept[l.Snapshot] })
-	c.m.Schemas = slices.DeleteFunc(c.m.Schemas, func(s *Schema) bool { return !used[s.ID] })
+	c.forgetSchemas()
 	return due && prev != nil
+}
+
+// forgetSchemas removes schemas that no snapshot has, and the oldest ones if all are too large.
+func (c *commit) forgetSchemas() {
+	used := map[int32]bool{c.m.Schema: true}
+	for i := range c.m.Snapshots {
+		if id := c.m.Snapshots[i].Schema; id != nil {
+			used[*id] = true
+		}
+	}
+	left := maxSchemas
+	for _, s := range slices.Backward(c.m.Schemas) { // the newest ones first
+		if s.ID == c.m.Schema || !used[s.ID] {
+			continue
+		}
+		if left -= s.size(); left < 0 {
+			delete(used, s.ID)
+		}
+	}
+	c.m.Schemas = slices.DeleteFunc(c.m.Schemas, func(s *Schema) bool { return !used[s.ID] })
+	for i := range c.m.Snapshots {
+		if s := &c.m.Snapshots[i]; s.Schema != nil && !used[*s.Schema] {
+			s.Schema = nil
+		}
+	}
 }
 
 // finish writes the metadata file.

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// maxBoundsColumns is the number of columns whose bounds are in manifests.
-	maxBoundsColumns = 100
+	// maxColumns is the number of columns whose statistics are in manifests, as with other writers: entries are written
+	// again with each commit of their day.
+	maxColumns = 100
 	// maxBound is the maximum size of a bound in a manifest. A lower bound may be shortened to it.
 	maxBound = 64
 )
@@ -29,10 +30,16 @@ type File struct {
 	// days: Days is set and Day is 0.
 	Day  int32
 	Days bool
-	// Fields describes columns and hidden forms by the ids of fields, as far as the object has them.
+	// Fields describes up to 100 columns by the ids of their fields, as far as the object has them. A State does not have
+	// them.
 	Fields map[int32]FieldStats
-	// Splits are the offsets at which readers may divide the object.
+	// Splits are the offsets at which readers may divide the object. A State does not have them.
 	Splits []int64
+}
+
+// brief returns what a State has of a file: a table may have very many.
+func (f *File) brief() File {
+	return File{Path: f.Path, Bytes: f.Bytes, Rows: f.Rows, Day: f.Day, Days: f.Days}
 }
 
 // FieldStats describes the values of a field in a file.
@@ -49,14 +56,17 @@ func Footer(o *cold.Object, tail []byte) (*format.FileMetaData, error) {
 
 // Nulls returns a function that counts the nulls of a column in a file.
 func Nulls(md *format.FileMetaData) func(id uint32) int64 {
+	at := make(map[int32]int, len(md.Schema))
+	for i := range md.Schema[1:] {
+		at[md.Schema[1+i].FieldID] = i
+	}
 	return func(id uint32) (nulls int64) {
-		for at := range md.Schema[1:] {
-			if md.Schema[1+at].FieldID != int32(id) {
-				continue
-			}
-			for g := range md.RowGroups {
-				nulls += md.RowGroups[g].Columns[at].MetaData.Statistics.NullCount
-			}
+		i, ok := at[int32(id)]
+		if !ok {
+			return 0
+		}
+		for g := range md.RowGroups {
+			nulls += md.RowGroups[g].Columns[i].MetaData.Statistics.NullCount
 		}
 		return nulls
 	}
@@ -72,20 +82,28 @@ func NewFile(o *cold.Object, path string, md *format.FileMetaData, s *Schema, un
 	if floorDiv(o.Meta.MaxTime, perDay) != int64(f.Day) {
 		f.Day, f.Days = 0, true
 	}
-	bounds := 0
-	for at := range md.Schema[1:] {
-		e := &md.Schema[1+at]
-		field := s.field(e.FieldID)
-		if field == nil {
-			continue
+	at := make(map[int32]int, len(md.Schema))
+	for i := range md.Schema[1:] {
+		at[md.Schema[1+i].FieldID] = i
+	}
+	describe := func(field *Field) {
+		i, ok := at[field.ID]
+		if !ok || len(f.Fields) >= maxColumns {
+			return
 		}
-		stats := fieldStats(md, at)
-		if bounds++; bounds > maxBoundsColumns {
-			stats.Lower, stats.Upper = nil, nil
-		} else {
-			stats.Lower, stats.Upper = boundsOf(field.Type, stats.Lower, stats.Upper)
+		stats := fieldStats(md, i)
+		stats.Lower, stats.Upper = boundsOf(field.Type, stats.Lower, stats.Upper)
+		f.Fields[field.ID] = stats
+	}
+	for i := range s.Fields {
+		if s.Fields[i].Required { // the time index, which most queries have a condition on
+			describe(&s.Fields[i])
 		}
-		f.Fields[e.FieldID] = stats
+	}
+	for i := range s.Fields {
+		if !s.Fields[i].Required {
+			describe(&s.Fields[i])
+		}
 	}
 	return f
 }

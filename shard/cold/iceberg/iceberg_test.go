@@ -3,6 +3,7 @@ package iceberg
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +37,17 @@ func newWorld(t *testing.T, f Format) *world {
 		Table: table(nil, field(2, "n", schema.Int64)), Format: f, Location: "s3://b/t", Now: time.Unix(1_000_000, 0),
 		UUID: func() string { w.ids++; return fmt.Sprintf("u%d", w.ids) },
 		ID:   func() int64 { w.ids++; return w.ids },
+		Read: w.read,
 	}
 	return w
+}
+
+func (w *world) read(location string) ([]byte, error) {
+	b, ok := w.files[location]
+	if !ok {
+		return nil, fmt.Errorf("%s does not exist", location)
+	}
+	return b, nil
 }
 
 // commit commits the files with the names, of a day for each letter, and compares the state with what is read back.
@@ -65,13 +75,7 @@ func (w *world) commit(paths ...string) *Output {
 	for name, b := range out.Files {
 		w.files[w.in.Location+"/"+name] = b
 	}
-	read, err := Load(w.in.Location+"/"+out.Name, func(location string) ([]byte, error) {
-		b, ok := w.files[location]
-		if !ok {
-			return nil, fmt.Errorf("%s does not exist", location)
-		}
-		return b, nil
-	})
+	read, err := Load(w.in.Location+"/"+out.Name, w.read)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,7 +94,7 @@ func (st *State) describe() string {
 	}
 	s := fmt.Sprintf("%s %s\n", st.location, b)
 	for _, m := range st.manifests {
-		s += fmt.Sprintf("%+v %d %d %d: %+v\n", m.group, m.AddedRows, m.ExistingRows, m.DeletedRows, m.entries)
+		s += fmt.Sprintf("%+v %d %d %d: %+v\n", m.group, m.AddedRows, m.ExistingRows, m.DeletedRows, m.files)
 	}
 	return s
 }
@@ -152,9 +156,13 @@ func TestRowNumbers(t *testing.T) {
 	w.commit("a1", "a22")
 	numbers := func() map[string]int64 {
 		out := map[string]int64{}
-		for _, m := range w.state.manifests {
-			for _, e := range m.entries {
-				out[e.file.Path] = e.firstRow
+		for i := range w.state.manifests {
+			entries, err := w.state.manifests[i].read(w.read)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range entries {
+				out[e.File.Path] = *e.File.FirstRow
 			}
 		}
 		return out
@@ -205,5 +213,137 @@ func TestHeldSchema(t *testing.T) {
 	}
 	if n := len(w.state.Metadata.Schemas); n != 2 {
 		t.Errorf("%d schemas", n)
+	}
+}
+
+// TestStatistics checks that a file keeps its statistics when its manifest is written again.
+func TestStatistics(t *testing.T) {
+	w := newWorld(t, 2)
+	w.commit("a1")
+	w.commit("a1", "a22")
+	entries, err := w.state.manifests[0].read(w.read)
+	if err != nil || len(entries) != 2 {
+		t.Fatal(entries, err)
+	}
+	for _, e := range entries {
+		f := e.File
+		got := fmt.Sprint(e.Status, *e.Sequence, *f.ColumnSizes, *f.Values, *f.Nulls, *f.Lower, *f.Upper, *f.Splits)
+		want := fmt.Sprintf("0 1 [{2 3}] [{2 4}] [{2 1}] [{2 [1]}] [{2 %v}] [4]", []byte(f.Path))
+		if f.Path == "a22" {
+			want = "1 2" + want[3:]
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", f.Path, got, want)
+		}
+	}
+	// A manifest that has lost an entry is not written on.
+	m := &w.state.manifests[0]
+	if w.files[m.Path], err = encodeAvro(manifestSchema(2, &w.state.Metadata.Specs[0]), nil, entries[:1]); err != nil {
+		t.Fatal(err)
+	}
+	w.in.Files = nil
+	if _, err := Next(w.state, &w.in); err == nil || !strings.Contains(err.Error(), "bytes, and the list of manifests") {
+		t.Errorf("the error is %v", err)
+	}
+	m.Length = int64(len(w.files[m.Path]))
+	if _, err := Next(w.state, &w.in); err == nil || !strings.Contains(err.Error(), "has 1 live files, and the list") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// TestManySnapshots commits all the time.
+func TestManySnapshots(t *testing.T) {
+	w := newWorld(t, 2)
+	w.commit("a1")
+	w.state.Metadata.Snapshots = nil
+	for i := range int64(maxSnapshots) {
+		w.state.Metadata.Snapshots = append(w.state.Metadata.Snapshots, Snapshot{ID: i + 1000, Millis: w.in.Now.UnixMilli()})
+	}
+	current := int64(maxSnapshots + 999)
+	w.state.Metadata.Snapshot = &current
+	w.commit("a1", "a2")
+	list := w.state.Metadata.Snapshots
+	if len(list) != maxSnapshots || list[0].ID != 1001 || list[len(list)-1].ID != *w.state.Metadata.Snapshot {
+		t.Errorf("%d snapshots, the first is %d", len(list), list[0].ID)
+	}
+}
+
+// TestFutureClock has a clock that was in the future. Snapshots of that time are not kept until then.
+func TestFutureClock(t *testing.T) {
+	w := newWorld(t, 2)
+	right := w.in.Now
+	w.in.Now = right.Add(1000 * time.Hour)
+	w.commit("a1")
+	w.commit("a1", "a2")
+	if n := len(w.state.Metadata.Snapshots); n != 2 {
+		t.Errorf("%d snapshots", n)
+	}
+	w.in.Now = right
+	if w.commit("a1", "a2", "a3"); len(w.state.Metadata.Snapshots) != 1 {
+		t.Errorf("snapshots %v", w.state.Metadata.Snapshots)
+	}
+}
+
+// TestManySchemas has a wide table to which a column was added before each commit.
+func TestManySchemas(t *testing.T) {
+	m := &Metadata{}
+	size := 0
+	for i := range int32(30) {
+		s := &Schema{Type: "struct", ID: i, Fields: make([]Field, 3000)}
+		for k := range s.Fields {
+			s.Fields[k] = Field{ID: int32(k), Name: fmt.Sprintf("a_column_with_a_long_name_%d_%d", k, i), Type: "double"}
+		}
+		id := i
+		m.Schemas = append(m.Schemas, s)
+		m.Snapshots = append(m.Snapshots, Snapshot{ID: int64(i), Schema: &id})
+		m.Schema = i
+	}
+	(&commit{m: m}).forgetSchemas()
+	known := map[int32]bool{}
+	for _, s := range m.Schemas {
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += len(b)
+		known[s.ID] = true
+	}
+	if size > maxSchemas*3/2 || !known[29] || !known[28] || len(known) < 5 || len(known) > 29 {
+		t.Errorf("%d bytes of %d schemas", size, len(known))
+	}
+	for i, s := range m.Snapshots {
+		if known[int32(i)] != (s.Schema != nil) {
+			t.Errorf("snapshot %d has the schema %v; it is there: %t", s.ID, s.Schema, known[int32(i)])
+		}
+	}
+}
+
+// TestPartitionName adds columns with the name of the partition's field.
+func TestPartitionName(t *testing.T) {
+	w := newWorld(t, 2)
+	w.commit("a1", "b1")
+	w.in.Table = table(nil, field(2, "n", schema.Int64), field(3, "TIME_DAY", schema.String),
+		field(4, "time_day_2", schema.String))
+	w.in.Table.Version++
+	w.commit("a1", "b2")
+	if name := w.state.Metadata.Specs[0].Fields[0].Name; name != "time_day_3" {
+		t.Errorf("the name is %s", name)
+	}
+	w.commit("a1", "a2", "b2")
+	if w.shown() != 6 {
+		t.Errorf("%d rows", w.shown())
+	}
+}
+
+// TestSchemaOfVersion shows the same version of a table in two ways.
+func TestSchemaOfVersion(t *testing.T) {
+	w := newWorld(t, 2)
+	w.in.Table = table(map[string]string{}, field(2, "a.b", schema.Int64))
+	w.commit("a1")
+	w.in.Table.Options[schema.OptionIcebergNames] = schema.IcebergUnderscore
+	w.commit("a1")
+	m := w.state.Metadata
+	if len(m.Schemas) != 2 || m.Schema == *m.Snapshots[0].Schema || m.schema().Fields[1].Name != "a_b" {
+		t.Errorf("%d schemas, the current one is %+v", len(m.Schemas), m.schema())
 	}
 }

@@ -58,7 +58,7 @@ type Snapshot struct {
 	Millis   int64             `json:"timestamp-ms"`
 	List     string            `json:"manifest-list"`
 	Summary  map[string]string `json:"summary"`
-	Schema   int32             `json:"schema-id"`
+	Schema   *int32            `json:"schema-id,omitempty"`
 	FirstRow *int64            `json:"first-row-id,omitempty"`
 	Rows     *int64            `json:"added-rows,omitempty"`
 }

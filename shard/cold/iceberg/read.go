@@ -6,15 +6,23 @@ import (
 	"slices"
 	"time"
 
-	"cordwood/shard/segment"
+	"golang.org/x/sync/errgroup"
 )
 
-// avroFile returns a file as an entry of a manifest has it.
-func avroFile(f *File, g group) dataFile {
-	d := dataFile{Path: f.Path, Format: "PARQUET", Partition: map[string]any{}, Rows: f.Rows, Bytes: f.Bytes}
-	if g.spec == 0 {
-		d.Partition["time_day"] = time.Unix(int64(g.day)*86400, 0).UTC()
+// maxReads is the maximum number of files that Load reads at the same time.
+const maxReads = 8
+
+// partitionOf returns the partition of the files of a group.
+func partitionOf(spec *Spec, g group) map[string]any {
+	if len(spec.Fields) == 0 {
+		return map[string]any{}
 	}
+	return map[string]any{spec.Fields[0].Name: time.Unix(int64(g.day)*86400, 0).UTC()}
+}
+
+// avroFile returns a file as an entry of a manifest has it.
+func avroFile(f *File, spec *Spec, g group) dataFile {
+	d := dataFile{Path: f.Path, Format: "PARQUET", Partition: partitionOf(spec, g), Rows: f.Rows, Bytes: f.Bytes}
 	var sizes, values, nulls []countOfField
 	var lower, upper []bytesOfField
 	ids := make([]int32, 0, len(f.Fields))
@@ -42,43 +50,8 @@ func avroFile(f *File, g group) dataFile {
 	return d
 }
 
-// fileOf is the inverse of avroFile.
-func fileOf(d *dataFile, g group) File {
-	f := File{
-		Path: d.Path, Bytes: d.Bytes, Rows: d.Rows, Day: g.day, Days: g.spec == 1, Fields: map[int32]FieldStats{},
-	}
-	each := func(list *[]countOfField, set func(s *FieldStats, n int64)) {
-		if list == nil {
-			return
-		}
-		for _, e := range *list {
-			s := f.Fields[e.Key]
-			set(&s, e.Value)
-			f.Fields[e.Key] = s
-		}
-	}
-	each(d.ColumnSizes, func(s *FieldStats, n int64) { s.Bytes = n })
-	each(d.Values, func(s *FieldStats, n int64) { s.Values = n })
-	each(d.Nulls, func(s *FieldStats, n int64) { s.Nulls = n })
-	bounds := func(list *[]bytesOfField, set func(s *FieldStats, b []byte)) {
-		if list == nil {
-			return
-		}
-		for _, e := range *list {
-			s := f.Fields[e.Key]
-			set(&s, e.Value)
-			f.Fields[e.Key] = s
-		}
-	}
-	bounds(d.Lower, func(s *FieldStats, b []byte) { s.Lower = b })
-	bounds(d.Upper, func(s *FieldStats, b []byte) { s.Upper = b })
-	if d.Splits != nil {
-		f.Splits = *d.Splits
-	}
-	return f
-}
-
-// Load returns the state of a table from the metadata file at a location. read returns a file by its absolute location.
+// Load returns the state of a table from the metadata file at a location. read returns a file by its absolute
+// location, and is called concurrently.
 func Load(location string, read func(location string) ([]byte, error)) (*State, error) {
 	b, err := read(location)
 	if err != nil {
@@ -100,108 +73,110 @@ func Load(location string, read func(location string) ([]byte, error)) (*State, 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", list, err)
 	}
+	st.manifests = make([]manifest, len(files))
+	var g errgroup.Group
+	g.SetLimit(maxReads)
 	for i := range files {
-		if b, err = read(files[i].Path); err != nil {
-			return nil, err
-		}
-		entries, err := decodeAvro[manifestEntry](b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", files[i].Path, err)
-		}
-		x, err := newManifest(&files[i], entries)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", files[i].Path, err)
-		}
-		if len(x.entries) > 0 {
-			st.manifests = append(st.manifests, x)
-		}
+		g.Go(func() error {
+			m := &st.manifests[i]
+			m.manifestFile = files[i]
+			entries, err := m.read(read)
+			if err != nil || len(entries) == 0 {
+				return err
+			}
+			m.group = group{spec: m.Spec}
+			if m.Spec == 0 {
+				day, ok := dayOf(entries[0].File.Partition)
+				if !ok {
+					return fmt.Errorf("%s: the entry of %s has no day", m.Path, entries[0].File.Path)
+				}
+				m.group.day = day
+			}
+			m.files = make([]File, len(entries))
+			for k := range entries {
+				m.files[k] = entries[k].file(m.group)
+			}
+			return nil
+		})
 	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	st.manifests = slices.DeleteFunc(st.manifests, func(m manifest) bool { return len(m.files) == 0 })
 	return st, nil
 }
 
-// newManifest returns the live entries of a manifest.
-func newManifest(f *manifestFile, entries []manifestEntry) (manifest, error) {
-	m := manifest{manifestFile: *f, group: group{spec: f.Spec}}
+// file returns what a State has of the file of an entry.
+func (e *manifestEntry) file(g group) File {
+	return File{Path: e.File.Path, Bytes: e.File.Bytes, Rows: e.File.Rows, Day: g.day, Days: g.spec == 1}
+}
+
+// read reads the live entries of a manifest. They have what they inherit from it.
+func (m *manifest) read(read func(location string) ([]byte, error)) ([]manifestEntry, error) {
+	b, err := read(m.Path)
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) != m.Length {
+		return nil, fmt.Errorf("%s has %d bytes, and the list of manifests says %d", m.Path, len(b), m.Length)
+	}
+	entries, err := decodeAvro[manifestEntry](b)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", m.Path, err)
+	}
 	row := int64(0)
-	if f.FirstRow != nil {
-		row = *f.FirstRow
+	if m.FirstRow != nil {
+		row = *m.FirstRow
 	}
 	for i := range entries {
-		a := &entries[i]
-		if a.Status == statusDeleted {
-			continue
+		e := &entries[i]
+		if e.Snapshot == nil {
+			e.Snapshot = &m.Snapshot
 		}
-		if f.Spec == 0 {
-			day, ok := dayOf(a.File.Partition)
-			if !ok {
-				return m, fmt.Errorf("the entry of %s has no day", a.File.Path)
-			}
-			m.group.day = day
+		if e.Sequence == nil {
+			e.Sequence = &m.Sequence
 		}
-		e := entry{file: fileOf(&a.File, m.group), snapshot: f.Snapshot, sequence: f.Sequence}
-		if a.Snapshot != nil {
-			e.snapshot = *a.Snapshot
+		if e.FileSequence == nil {
+			e.FileSequence = e.Sequence
 		}
-		if a.Sequence != nil {
-			e.sequence = *a.Sequence
+		if e.File.FirstRow == nil && m.FirstRow != nil && e.Status == statusAdded {
+			first := row
+			e.File.FirstRow = &first
+			row += e.File.Rows
 		}
-		if a.File.FirstRow != nil {
-			e.firstRow = *a.File.FirstRow
-		} else if f.FirstRow != nil {
-			e.firstRow = row
-			row += e.file.Rows
-		}
-		m.entries = append(m.entries, e)
 	}
-	return m, nil
+	entries = slices.DeleteFunc(entries, func(e manifestEntry) bool { return e.Status == statusDeleted })
+	if n := int(m.AddedFiles) + int(m.ExistingFiles); n != len(entries) {
+		return nil, fmt.Errorf("%s has %d live files, and the list of manifests says %d", m.Path, len(entries), n)
+	}
+	return entries, nil
 }
 
 // Location returns the absolute location of the metadata file.
 func (st *State) Location() string { return st.location }
 
-// Nulls returns how many nulls the file has in a column. If that is not known, it returns 0: the column was added after
-// the file was written.
-func (f *File) Nulls(id uint32) int64 {
-	if s, ok := f.Fields[int32(id)]; ok {
-		return s.Nulls
-	}
-	return f.Fields[int32(id+segment.HiddenID)].Nulls
-}
-
-// Needed returns the locations of all files that the snapshots of a state need: metadata files, manifest lists and
-// manifests. read returns a file by its absolute location.
-func Needed(st *State, read func(location string) ([]byte, error)) (locations []string, err error) {
+// Needed returns the locations of the files that a state needs: its metadata file and the earlier ones that it names,
+// the lists of all snapshots, and the manifests of the current one.
+func (st *State) Needed() (locations []string) {
 	locations = append(locations, st.location)
 	for _, l := range st.Metadata.MetadataLog {
 		locations = append(locations, l.File)
 	}
-	seen := map[string]bool{}
 	for _, s := range st.Metadata.Snapshots {
 		locations = append(locations, s.List)
-		b, err := read(s.List)
-		if err != nil {
-			return nil, err
-		}
-		files, err := decodeAvro[manifestFile](b)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.List, err)
-		}
-		for i := range files {
-			if p := files[i].Path; !seen[p] {
-				seen[p] = true
-				locations = append(locations, p)
-			}
-		}
 	}
-	return locations, nil
+	for i := range st.manifests {
+		locations = append(locations, st.manifests[i].Path)
+	}
+	return locations
 }
 
-// Shown returns the paths of the files that a state shows.
+// Shown returns the files that a state shows, by their paths, without their statistics.
 func (st *State) Shown() map[string]*File {
 	out := map[string]*File{}
 	for i := range st.manifests {
-		for j := range st.manifests[i].entries {
-			f := &st.manifests[i].entries[j].file
+		for j := range st.manifests[i].files {
+			f := &st.manifests[i].files[j]
 			out[f.Path] = f
 		}
 	}

@@ -28,49 +28,81 @@ type Field struct {
 }
 
 // NewSchema returns the schema of a table. Ids of fields are those of columns and of their hidden forms, and the id of
-// the schema is the version of the table. It fails if a default cannot be shown.
-func NewSchema(t *schema.Table, f Format) (*Schema, error) {
+// the schema is the version of the table. prev is the schema before, or nil.
+func NewSchema(t *schema.Table, f Format, prev *Schema) *Schema {
 	s := &Schema{Type: "struct", ID: int32(t.Version), Fields: make([]Field, len(t.Columns))}
-	names := fieldNames(t)
+	names := fieldNames(t, f, prev)
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		typ, _ := f.typeOf(c.Type)
 		// Every object has the time index. Other columns are not in objects without a value of them.
 		s.Fields[i] = Field{ID: f.fieldID(c), Name: names[i], Type: typ, Required: c.Semantic == schema.Timestamp}
-		if text, ok := filled(c); ok && f >= 3 {
-			b, err := defaultJSON(c.Type, text)
-			if err != nil {
-				return nil, fmt.Errorf("column %s: %w", c.Name, err)
-			}
-			s.Fields[i].Default, s.Fields[i].Write = b, b
+		if value, ok := f.initial(c); ok {
+			s.Fields[i].Default, s.Fields[i].Write = value, value
 		}
 	}
-	return s, nil
+	return s
 }
 
-// fieldNames returns the names of the columns. With the option iceberg_names=underscore, they have no dots.
-func fieldNames(t *schema.Table) []string {
+// fieldNames returns the names of the columns. With the option iceberg_names=underscore, they have no dots, and no two
+// of them differ only in case. Then a name that two columns would have stays with the one that has it in the schema
+// before, so that readers do not find the values of another column under it.
+func fieldNames(t *schema.Table, f Format, prev *Schema) []string {
 	names := make([]string, len(t.Columns))
-	taken := map[string]bool{}
 	for i := range t.Columns {
 		names[i] = t.Columns[i].Name
-		taken[names[i]] = true
 	}
 	if t.Options[schema.OptionIcebergNames] != schema.IcebergUnderscore {
 		return names
 	}
+	var had map[int32]string
+	if prev != nil {
+		had = make(map[int32]string, len(prev.Fields))
+		for i := range prev.Fields {
+			had[prev.Fields[i].ID] = prev.Fields[i].Name
+		}
+	}
+	taken := make(map[string]bool, len(names))
+	done := make([]bool, len(names))
+	take := func(i int, name string) {
+		if done[i] || taken[strings.ToLower(name)] {
+			return
+		}
+		taken[strings.ToLower(name)], done[i], names[i] = true, true, name
+	}
+	plain := make([]string, len(names))
 	for i, name := range names {
-		if !strings.Contains(name, ".") {
-			continue
+		plain[i] = strings.ReplaceAll(name, ".", "_")
+	}
+	for i := range names { // those that keep their name
+		if old, ok := had[f.fieldID(&t.Columns[i])]; ok && madeFrom(old, plain[i], t.Columns[i].ID) {
+			take(i, old)
 		}
-		name = strings.ReplaceAll(name, ".", "_")
-		for taken[name] {
+	}
+	for i := range names { // those without dots come first
+		if names[i] == plain[i] {
+			take(i, plain[i])
+		}
+	}
+	for i := range names {
+		take(i, plain[i])
+		for name := plain[i]; !done[i]; {
 			name = fmt.Sprintf("%s_%d", name, t.Columns[i].ID)
+			take(i, name)
 		}
-		taken[name] = true
-		names[i] = name
 	}
 	return names
+}
+
+// madeFrom reports whether a name is a plain one, with the id of the column behind it any number of times.
+func madeFrom(name, plain string, id uint32) bool {
+	for name != plain {
+		var ok bool
+		if name, ok = strings.CutSuffix(name, fmt.Sprintf("_%d", id)); !ok {
+			return false
+		}
+	}
+	return true
 }
 
 // same reports whether two schemas differ at most in their ids.
@@ -88,14 +120,13 @@ func (s *Schema) same(as *Schema) bool {
 	return true
 }
 
-// field returns the field with an id, or nil.
-func (s *Schema) field(id int32) *Field {
+// size returns about how large a schema is as JSON, in bytes.
+func (s *Schema) size() (bytes int) {
 	for i := range s.Fields {
-		if s.Fields[i].ID == id {
-			return &s.Fields[i]
-		}
+		f := &s.Fields[i]
+		bytes += 60 + len(f.Name) + len(f.Type) + 2*len(f.Default)
 	}
-	return nil
+	return bytes
 }
 
 // A Verdict says whether an object can be shown as a part of a table.
@@ -128,8 +159,8 @@ func Judge(t *schema.Table, f Format, columns []segment.Column, nulls func(id ui
 		_, fills := filled(c)
 		had := in[c.ID]
 		if had == nil {
-			if fills && f < 3 {
-				blocked("column %s was added with a default, which older objects do not have; iceberg=v3 shows it", c.Name)
+			if _, shown := f.initial(c); fills && !shown {
+				blocked("column %s was added with a default, which older objects do not have%s", c.Name, byVersion3(f))
 			}
 			continue
 		}
@@ -145,4 +176,12 @@ func Judge(t *schema.Table, f Format, columns []segment.Column, nulls func(id ui
 		}
 	}
 	return v
+}
+
+// byVersion3 is the end of a message about what only version 3 can show.
+func byVersion3(f Format) string {
+	if f >= 3 {
+		return ""
+	}
+	return "; iceberg=v3 shows it"
 }

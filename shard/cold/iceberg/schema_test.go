@@ -105,26 +105,49 @@ func TestDefaults(t *testing.T) {
 	} {
 		tab := table(nil, field(2, "c", c.typ))
 		tab.Columns[1].NotNull, tab.Columns[1].Default = true, &c.text
-		s, err := NewSchema(tab, 3)
-		if (err != nil) != (c.want == "") || err == nil && string(s.Fields[1].Default) != c.want {
-			t.Errorf("%s %s: %v, want %s", c.typ, c.text, err, c.want)
+		if got := string(NewSchema(tab, 3, nil).Fields[1].Default); got != c.want {
+			t.Errorf("%s %s: %s, want %s", c.typ, c.text, got, c.want)
 		}
-		if s, err := NewSchema(tab, 2); err != nil || s.Fields[1].Default != nil {
-			t.Errorf("%s in version 2: %+v, %v", c.text, s, err)
+		if s := NewSchema(tab, 2, nil); s.Fields[1].Default != nil {
+			t.Errorf("%s in version 2: %+v", c.text, s)
+		}
+		// Only objects without the column are in the way of a default that cannot be shown.
+		ts := segment.Column{ID: 1, Type: schema.TimestampNanosecond}
+		older := Judge(tab, 3, []segment.Column{ts}, nil)
+		if older.Shown() != (c.want != "") {
+			t.Errorf("%s: an older object: %+v", c.text, older)
+		}
+		newer := []segment.Column{ts, {ID: 2, Type: c.typ}, {ID: 2 + segment.HiddenID}}
+		if v := Judge(tab, 3, newer, func(uint32) int64 { return 0 }); !v.Shown() {
+			t.Errorf("%s: a newer object: %+v", c.text, v)
 		}
 	}
 }
 
 func TestFieldNames(t *testing.T) {
 	tab := table(map[string]string{schema.OptionIcebergNames: schema.IcebergUnderscore},
-		field(2, "a.b", schema.Int64), field(3, "a_b", schema.Int64), field(4, "a..b", schema.Int64))
-	if got := fmt.Sprint(fieldNames(tab)); got != "[ts a_b_2 a_b a__b]" {
-		t.Errorf("names %s", got)
+		field(2, "a.b", schema.Int64), field(3, "a_b", schema.Int64), field(4, "a..b", schema.Int64),
+		field(5, "A_B", schema.Int64))
+	check := func(prev *Schema, want string) *Schema {
+		t.Helper()
+		if got := fmt.Sprint(fieldNames(tab, 2, prev)); got != want {
+			t.Errorf("names %s, want %s", got, want)
+		}
+		return NewSchema(tab, 2, prev)
 	}
-	tab.Options = nil
-	if got := fmt.Sprint(fieldNames(tab)); got != "[ts a.b a_b a..b]" {
-		t.Errorf("names %s", got)
-	}
+	check(nil, "[ts a_b_2 a_b a__b A_B_5]")
+	tab.Options[schema.OptionIcebergNames] = ""
+	check(nil, "[ts a.b a_b a..b A_B]")
+
+	// A new column does not get the name that another one has had.
+	tab = table(map[string]string{schema.OptionIcebergNames: schema.IcebergUnderscore}, field(2, "a.b", schema.Int64))
+	s := check(nil, "[ts a_b]")
+	tab.Columns = append(tab.Columns, field(3, "a_b", schema.Int64))
+	s = check(s, "[ts a_b a_b_3]")
+	check(s, "[ts a_b a_b_3]")
+	tab.Columns[1].Name = "a"
+	tab.Columns[2].Name = "b.a_b_3"
+	check(s, "[ts a b_a_b_3]")
 }
 
 func TestBounds(t *testing.T) {
@@ -146,7 +169,8 @@ func TestBounds(t *testing.T) {
 // TestSchemasAreJSON checks the schemas of Avro files.
 func TestSchemasAreJSON(t *testing.T) {
 	for _, s := range []string{
-		manifestSchema(2, true), manifestSchema(3, false), listSchema(2), listSchema(3),
+		manifestSchema(2, &Spec{Fields: []SpecField{{Name: dayName}}}), manifestSchema(3, &Spec{}), listSchema(2),
+		listSchema(3),
 	} {
 		if !json.Valid([]byte(s)) {
 			t.Errorf("not JSON: %s", s)

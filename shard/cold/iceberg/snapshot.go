@@ -28,15 +28,20 @@ func (w *snapshotWriter) write(prev *State, touched map[group]bool, added map[gr
 		firstRow = *w.m.NextRow
 	}
 	next := firstRow
-	live := map[group][]entry{}
+	live := map[group][]manifestEntry{}
 	if prev != nil {
-		for _, m := range prev.manifests {
-			if touched[m.group] {
-				live[m.group] = append(live[m.group], m.entries...)
+		for i := range prev.manifests {
+			m := &prev.manifests[i]
+			if !touched[m.group] {
+				w.manifests = append(w.manifests, *m)
+				w.total(m.files)
 				continue
 			}
-			w.manifests = append(w.manifests, m)
-			w.total(m.entries)
+			entries, err := m.read(w.in.Read)
+			if err != nil {
+				return err
+			}
+			live[m.group] = append(live[m.group], entries...)
 		}
 	}
 	keep := make(map[string]bool, len(w.in.Files))
@@ -52,27 +57,28 @@ func (w *snapshotWriter) write(prev *State, touched map[group]bool, added map[gr
 			return err
 		}
 		w.manifests = append(w.manifests, m)
-		w.total(m.entries)
+		w.total(m.files)
 	}
 	if err := w.list(); err != nil {
 		return err
 	}
 	// A manifest that has only deleted files is not in the next list.
-	w.commit.manifests = slices.DeleteFunc(w.manifests, func(m manifest) bool { return len(m.entries) == 0 })
+	w.commit.manifests = slices.DeleteFunc(w.manifests, func(m manifest) bool { return len(m.files) == 0 })
 	w.finish(firstRow, next)
 	return nil
 }
 
-func (w *snapshotWriter) total(entries []entry) {
-	for i := range entries {
+func (w *snapshotWriter) total(files []File) {
+	for i := range files {
 		w.counts.total++
-		w.counts.rows += entries[i].file.Rows
-		w.counts.bytes += entries[i].file.Bytes
+		w.counts.rows += files[i].Rows
+		w.counts.bytes += files[i].Bytes
 	}
 }
 
-// manifest writes the manifest of a group: the files that stay, those that are new, and those that are gone.
-func (w *snapshotWriter) manifest(g group, live []entry, added []File, keep map[string]bool, next *int64) (
+// manifest writes the manifest of a group: the files that stay, those that are new, and those that are gone. It changes
+// the entries in live.
+func (w *snapshotWriter) manifest(g group, live []manifestEntry, added []File, keep map[string]bool, next *int64) (
 	m manifest, err error,
 ) {
 	m = manifest{group: g, manifestFile: manifestFile{
@@ -82,50 +88,38 @@ func (w *snapshotWriter) manifest(g group, live []entry, added []File, keep map[
 		first := *next
 		m.FirstRow = &first
 	}
-	var list []manifestEntry
-	add := func(e *entry, status int32) {
-		a := manifestEntry{Status: status, Snapshot: &e.snapshot, File: avroFile(&e.file, g)}
-		if status != statusAdded { // new files get the number of the snapshot
-			a.Sequence, a.FileSequence, a.File.FirstRow = &e.sequence, &e.sequence, &e.firstRow
-			m.MinSequence = min(m.MinSequence, e.sequence)
-		}
-		if w.m.NextRow == nil {
-			a.File.FirstRow = nil
-		}
-		list = append(list, a)
-	}
+	spec := &w.m.Specs[g.spec]
+	list := make([]manifestEntry, 0, len(live)+len(added))
 	for i := range live {
-		e := live[i]
-		if keep[e.file.Path] {
-			m.entries = append(m.entries, e)
-			add(&e, statusExisting)
+		e := &live[i]
+		e.File.Partition = partitionOf(spec, g)
+		m.MinSequence = min(m.MinSequence, *e.Sequence)
+		if keep[e.File.Path] {
+			e.Status = statusExisting
+			f := e.file(g)
+			m.files = append(m.files, f)
 			m.ExistingFiles++
-			m.ExistingRows += e.file.Rows
-			continue
+			m.ExistingRows += f.Rows
+		} else {
+			e.Status, e.Snapshot = statusDeleted, &w.s.ID
+			m.DeletedFiles++
+			m.DeletedRows += e.File.Rows
+			w.counts.removed++
+			w.counts.removedRows += e.File.Rows
+			w.counts.removedBytes += e.File.Bytes
 		}
-		e.snapshot = w.s.ID
-		add(&e, statusDeleted)
-		m.DeletedFiles++
-		m.DeletedRows += e.file.Rows
-		w.counts.removed++
-		w.counts.removedRows += e.file.Rows
-		w.counts.removedBytes += e.file.Bytes
+		list = append(list, *e)
 	}
-	// The new files get the first numbers of rows of the manifest, in their order.
-	row := *next
+	// New files get the sequence number of the snapshot, and the first numbers of rows of the manifest, in their order.
 	for i := range added {
-		e := entry{file: added[i], snapshot: w.s.ID, sequence: w.s.Sequence, firstRow: row}
-		if w.m.NextRow == nil {
-			e.firstRow = 0
-		}
-		row += e.file.Rows
-		m.entries = append(m.entries, e)
-		add(&e, statusAdded)
+		f := &added[i]
+		list = append(list, manifestEntry{Status: statusAdded, Snapshot: &w.s.ID, File: avroFile(f, spec, g)})
+		m.files = append(m.files, f.brief())
 		m.AddedFiles++
-		m.AddedRows += e.file.Rows
+		m.AddedRows += f.Rows
 		w.counts.added++
-		w.counts.addedRows += e.file.Rows
-		w.counts.addedBytes += e.file.Bytes
+		w.counts.addedRows += f.Rows
+		w.counts.addedBytes += f.Bytes
 	}
 	*next += m.ExistingRows + m.AddedRows
 	if g.spec == 0 {
@@ -139,7 +133,7 @@ func (w *snapshotWriter) manifest(g group, live []entry, added []File, keep map[
 	if err != nil {
 		return m, err
 	}
-	b, err := encodeAvro(manifestSchema(w.in.Format, g.spec == 0), metadata, list)
+	b, err := encodeAvro(manifestSchema(w.in.Format, spec), metadata, list)
 	if err != nil {
 		return m, fmt.Errorf("manifest: %w", err)
 	}

@@ -101,6 +101,17 @@ func filled(c *schema.Column) (text string, ok bool) {
 	return "", false
 }
 
+// initial returns the default of a column that readers show in files without the column, in the form of Iceberg's
+// metadata. ok is false if there is none, or if it cannot be shown.
+func (f Format) initial(c *schema.Column) (value json.RawMessage, ok bool) {
+	text, ok := filled(c)
+	if !ok || f < 3 {
+		return nil, false
+	}
+	value, err := defaultJSON(c.Type, text)
+	return value, err == nil
+}
+
 // defaultJSON returns a default in the form of Iceberg's metadata.
 func defaultJSON(t schema.Type, text string) (json.RawMessage, error) {
 	bad := fmt.Errorf("the default %.40q cannot be shown", text)
