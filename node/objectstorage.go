@@ -44,6 +44,8 @@ type objectStorage struct {
 	checked chan struct{}
 	passed  sync.Once
 	fault   atomic.Pointer[string]
+	// lacks says what the service does not do that the tiering can do without.
+	lacks atomic.Pointer[string]
 	// lost describes the objects that the last scrub did not find, or found damaged.
 	lost atomic.Pointer[[]string]
 }
@@ -197,6 +199,10 @@ func (n *node) checkObjectStorage(ctx context.Context, o *objectStorage) error {
 			o.fault.Store(nil)
 			o.pass()
 			n.log.Info("object storage was checked", "location", o.once.Location())
+			if lacks := o.lacks.Load(); lacks != nil {
+				n.log.Warn("object storage can be used, but does not do all that cordwood asks it for", "location",
+					o.once.Location(), "error", *lacks)
+			}
 			return nil
 		}
 		text := err.Error()
@@ -221,17 +227,36 @@ func (o *objectStorage) check(ctx context.Context) error {
 			return err // perhaps a file system that is not mounted
 		}
 	}
-	var faults []error
+	var faults, minor []error
 	for _, s := range bucket.Probe(ctx, o.once) {
-		if s.Err != nil && !s.Minor {
+		switch {
+		case s.Err == nil:
+		case s.Minor:
+			minor = append(minor, fmt.Errorf("%s: %w", s.Name, s.Err))
+		default:
 			faults = append(faults, fmt.Errorf("%s: %w", s.Name, s.Err))
 		}
+	}
+	o.lacks.Store(nil)
+	if err := errors.Join(minor...); err != nil {
+		text := err.Error()
+		o.lacks.Store(&text)
 	}
 	return errors.Join(faults...)
 }
 
 // warnings describes what an operator should fix.
 func (o *objectStorage) warnings() []string {
+	list := o.failures()
+	if lacks := o.lacks.Load(); lacks != nil {
+		list = append(list, fmt.Sprintf("object storage %s can be used, but does not do all that cordwood asks it for: %s "+
+			"(cordwood object-storage check)", o.once.Location(), *lacks))
+	}
+	return list
+}
+
+// failures describes why object storage cannot be used now, and what is missing in it.
+func (o *objectStorage) failures() []string {
 	if fault := o.fault.Load(); fault != nil {
 		return []string{fmt.Sprintf("object storage %s failed its check, so no rows are stored there: %s "+
 			"(cordwood object-storage check)", o.once.Location(), *fault)}

@@ -1,7 +1,8 @@
 // Package doctor checks a node: its settings, its machine, and a running server, or the data folder of a stopped
 // server, which it reads completely. It reports what is wrong and what to do.
 //
-// Run changes nothing except what Config.Forget requests. It reads logs, databases, manifests, segments, snapshots
+// Run changes nothing except what Config.Forget requests. In object storage it tries to store an object with a wrong
+// checksum. It reads logs, databases, manifests, segments, snapshots
 // and the identity with the checks of the packages that write them, which also determine the files that should exist.
 package doctor
 
@@ -20,6 +21,7 @@ import (
 	"cordwood/node/config"
 	"cordwood/node/marks"
 	"cordwood/node/secret"
+	"cordwood/shard/cold/bucket"
 	"cordwood/shard/replica/raftlog"
 )
 
@@ -55,6 +57,8 @@ type doctor struct {
 	report *Report
 	known  map[string]bool // files that were checked, relative to the folder
 	total  int64
+	// storage is object storage; nil before the first object was checked.
+	storage *bucket.Guard
 	// storageFailed means that object storage does not answer.
 	storageFailed bool
 }

@@ -87,7 +87,8 @@ type Info struct {
 	Key      string
 	Size     int64
 	Modified time.Time
-	// CRC is the CRC-32C of the object, if Checked is set. Listings do not have it.
+	// CRC is the CRC-32C of the object, if Checked is set. Listings do not have it, and neither has a service that was
+	// not seen to compare checksums; see TryChecksums.
 	CRC     uint32
 	Checked bool
 }

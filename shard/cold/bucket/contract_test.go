@@ -253,7 +253,7 @@ func TestGateway(t *testing.T) {
 	}
 	contract(t, NewGuard(open("s3://"+name+"/guarded"), fast), NewGuard(open("s3://"+name+"/other"), fast))
 	b := open("s3://" + name + "/p")
-	if err := b.Put(wait(t), "o", content([]byte("hello"))); err != nil {
+	if err := errors.Join(TryChecksums(wait(t), b), b.Put(wait(t), "o", content([]byte("hello")))); err != nil {
 		t.Fatal(err)
 	}
 	info, err := b.Head(wait(t), "o")

@@ -184,6 +184,60 @@ func TestUncheckedPuts(t *testing.T) {
 	}
 }
 
+// TestParrot stores objects in a service that stores and returns any checksum that it is sent. Its checksums are not
+// used, because the probe has found that.
+func TestParrot(t *testing.T) {
+	b, p := behindProxy(t, "parrot")
+	g := NewGuard(b, fast)
+	p.SetPlan(buckettest.Always(buckettest.Parrot))
+	if got := failedSteps(t, b); got != "refuse an object with a wrong checksum (minor)" {
+		t.Errorf("the probe failed at: %s", got)
+	}
+	wrong := content([]byte("hello"))
+	wrong.CRC++
+	wantKind(t, "a wrong checksum that the service repeats", g.Put(wait(t), "o", wrong), Damaged)
+	if err := g.Put(wait(t), "p", content([]byte("hello"))); err != nil {
+		t.Errorf("a right checksum: %v", err)
+	}
+	if info, err := g.Head(wait(t), "p"); err != nil || info.Checked {
+		t.Errorf("head: %+v, %v; want no checksum", info, err)
+	}
+	if err := TryChecksums(wait(t), b); err == nil {
+		t.Error("the service compares checksums, as it seems")
+	}
+	p.SetPlan(nil)
+	if got := list(t, b, "probe/"); got != "" {
+		t.Errorf("left: %s", got)
+	}
+	if err := TryChecksums(wait(t), b); err != nil {
+		t.Errorf("a good service: %v", err)
+	}
+	if info, err := g.Head(wait(t), "p"); err != nil || info.Checked {
+		t.Errorf("head: %+v, %v; want no checksum, because none was stored", info, err)
+	}
+	if err := g.Put(wait(t), "q", content([]byte("hello"))); err != nil {
+		t.Error(err)
+	}
+	if info, err := g.Head(wait(t), "q"); err != nil || !info.Checked {
+		t.Errorf("head: %+v, %v; want a checksum", info, err)
+	}
+}
+
+// failedSteps returns the names of the steps of a probe that failed.
+func failedSteps(t *testing.T, b Bucket) string {
+	t.Helper()
+	var failed []string
+	for _, s := range Probe(wait(t), b) {
+		switch {
+		case s.Err != nil && s.Minor:
+			failed = append(failed, s.Name+" (minor)")
+		case s.Err != nil:
+			failed = append(failed, s.Name)
+		}
+	}
+	return strings.Join(failed, ", ")
+}
+
 // stealing is a bucket in which another program uses each key first, and the answer is lost.
 type stealing struct{ Bucket }
 
@@ -214,16 +268,7 @@ func TestProbe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p.SetPlan(tt.plan)
-			var failed []string
-			for _, s := range Probe(wait(t), b) {
-				switch {
-				case s.Err != nil && s.Minor:
-					failed = append(failed, s.Name+" (minor)")
-				case s.Err != nil:
-					failed = append(failed, s.Name)
-				}
-			}
-			if got := strings.Join(failed, ", "); got != tt.failed {
+			if got := failedSteps(t, b); got != tt.failed {
 				t.Errorf("failed: %s; want %s", got, tt.failed)
 			}
 			p.SetPlan(nil)

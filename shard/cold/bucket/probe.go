@@ -30,15 +30,7 @@ const maxSkew = time.Minute
 // Probe tries everything that the tiering of rows needs from a bucket, with small objects that it removes at the end.
 // It stops when the first object cannot be stored. It sends each request once.
 func Probe(ctx context.Context, b Bucket) []Step {
-	body := []byte("cordwood " + rand.Text())
-	p := &probe{
-		b: b, key: probePrefix + rand.Text(),
-		content: Content{
-			Body: bytes.NewReader(body), Size: int64(len(body)), CRC: crc32.Checksum(body, Castagnoli), Checked: true,
-		},
-		body: body,
-	}
-	p.began = time.Now()
+	p := newProbe(b)
 	if !p.step("store an object", false, func() error { return b.Put(ctx, p.key, p.content) }) {
 		return p.steps
 	}
@@ -51,6 +43,17 @@ func Probe(ctx context.Context, b Bucket) []Step {
 	p.step("have the right time", true, func() error { return p.clock(ctx) })
 	p.step("remove the objects", false, func() error { return p.remove(context.WithoutCancel(ctx)) })
 	return p.steps
+}
+
+func newProbe(b Bucket) *probe {
+	body := []byte("cordwood " + rand.Text())
+	return &probe{
+		b: b, key: probePrefix + rand.Text(),
+		content: Content{
+			Body: bytes.NewReader(body), Size: int64(len(body)), CRC: crc32.Checksum(body, Castagnoli), Checked: true,
+		},
+		body: body, began: time.Now(),
+	}
 }
 
 type probe struct {
@@ -102,18 +105,36 @@ func (p *probe) again(ctx context.Context) error {
 	return p.read(ctx)
 }
 
+// wrong stores an object with a wrong checksum, which the service must refuse. Otherwise its checksums are not used.
 func (p *probe) wrong(ctx context.Context) error {
 	c := p.content
 	c.CRC++
 	err := p.b.Put(ctx, p.key+"-wrong", c)
+	refused := is(err, Damaged) || is(err, Refused)
+	if s, ok := p.b.(*s3); ok {
+		s.checks.Store(refused)
+	}
 	switch {
 	case err == nil:
-		return errors.New("the service stored it: it ignores the header x-amz-checksum-crc32c; objects are compared after " +
-			"they were stored")
-	case is(err, Damaged) || is(err, Refused):
+		return errors.New("the service stored it: it ignores the header x-amz-checksum-crc32c, so its own checksums are not " +
+			"used; objects are read back after they were stored")
+	case refused:
 		return nil
 	}
 	return err
+}
+
+// TryChecksums finds out whether a service compares checksums, with a small object that it removes. Until it, or Probe,
+// has returned, and if it returns an error, descriptions of objects have no checksums. A directory has none in any case.
+func TryChecksums(ctx context.Context, b Bucket) error {
+	if _, ok := b.(*s3); !ok {
+		return nil
+	}
+	p := newProbe(b)
+	if err := p.wrong(ctx); err != nil {
+		return errors.Join(err, b.Delete(context.WithoutCancel(ctx), p.key+"-wrong"))
+	}
+	return nil
 }
 
 func (p *probe) list(ctx context.Context) error {

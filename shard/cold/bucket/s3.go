@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -49,6 +50,9 @@ type s3 struct {
 	host        string // of the service
 	bucket      string
 	prefix      string // ends with a slash, or is empty
+	// checks is whether the service was seen to refuse an object with a wrong checksum. A service that stores any
+	// checksum may return it, whatever the bytes are.
+	checks atomic.Bool
 }
 
 func openS3(bucket, prefix string, c S3Config) (*s3, error) {

@@ -30,7 +30,8 @@ type foundObjects struct {
 
 func (f *foundObjects) has(key string) bool { return f.there[key] }
 
-// look looks for objects in the bucket: their sizes, and their checksums if the service knows them. What it does not
+// look looks for objects in the bucket: their sizes, and their checksums if the service knows them, and otherwise their
+// ends. What it does not
 // find, or cannot ask for, is not there. It forgets all other objects.
 func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 	before, now := m.found, m.cfg.Monotonic()
@@ -51,7 +52,7 @@ func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 		case !asking:
 			continue
 		}
-		_, err := bucket.Check(ctx, m.cfg.Tier.Bucket, o.Key, o.Meta.Bytes, o.Meta.FileCRC)
+		err := find(ctx, m.cfg.Tier.Bucket, o)
 		switch kind, _ := bucket.KindOf(err); {
 		case err == nil:
 			m.found.there[o.Key] = true
@@ -65,6 +66,21 @@ func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 			asking = false
 		}
 	}
+}
+
+// find returns nil if a bucket has an object with its size and checksum. If the service knows no checksum, the tail is
+// read and compared; the whole object was when it was stored.
+func find(ctx context.Context, b bucket.Bucket, o *cold.Object) error {
+	info, err := bucket.Check(ctx, b, o.Key, o.Meta.Bytes, o.Meta.FileCRC)
+	if err != nil || info.Checked {
+		return err
+	}
+	length := o.Meta.Bytes - o.TailOffset
+	_, err = b.Range(ctx, o.Key, bucket.Range{
+		Offset: o.TailOffset, Length: length, ObjectSize: o.Meta.Bytes,
+		Parts: []bucket.Part{{Offset: o.TailOffset, Length: length, CRC: o.TailCRC}},
+	})
+	return err
 }
 
 // checkPlace returns an error if objects were stored for this shard, and the bucket has neither one of the newest of

@@ -40,11 +40,18 @@ const (
 	Unconditional
 	// Unchecked removes the header with the checksum of a PUT, as services do that do not know it.
 	Unchecked
+	// Parrot removes the header with the checksum of a PUT, and returns it in the answers to HEAD requests of the object,
+	// whatever its bytes are.
+	Parrot
 )
+
+// checksumHeader is the header with the CRC-32C of an object.
+const checksumHeader = "X-Amz-Checksum-Crc32c"
 
 var faultNames = [...]string{
 	"none", "delay", "slow down", "internal error", "forbidden", "reset", "lost answer", "cut", "short", "flip", "foreign",
 	"range ignored", "lagging list", "unconditional", "unchecked",
+	"parrot",
 }
 
 func (f Fault) String() string { return faultNames[f] }
@@ -62,7 +69,9 @@ func (f Fault) applies(r *http.Request) bool {
 	case Unconditional:
 		return r.Header.Get("If-None-Match") != ""
 	case Unchecked:
-		return r.Header.Get("X-Amz-Checksum-Crc32c") != ""
+		return r.Header.Get(checksumHeader) != ""
+	case Parrot:
+		return r.Method == http.MethodHead || r.Header.Get(checksumHeader) != ""
 	}
 	return true
 }

@@ -28,7 +28,8 @@ type Proxy struct {
 	plan   Plan
 	delay  time.Duration
 	counts Counts
-	newest []string // the keys of the last objects that were stored
+	newest []string          // the keys of the last objects that were stored
+	said   map[string]string // the checksums that Parrot has removed, by path
 }
 
 // lagging is the number of objects that a lagging list leaves out.
@@ -40,6 +41,7 @@ func NewProxy(t testing.TB, target string, plan Plan) *Proxy {
 	p := &Proxy{
 		target: target, client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 		counts: Counts{Requests: map[string]int{}, Faults: map[Fault]int{}}, delay: 30 * time.Millisecond,
+		said: map[string]string{},
 	}
 	p.SetPlan(plan)
 	server := httptest.NewServer(p)
@@ -119,6 +121,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		hangUp(w)
 		return
 	}
+	checksum := r.Header.Get(checksumHeader)
 	status, header, body, err := p.forward(r, fault)
 	if err != nil || fault == LostAnswer {
 		hangUp(w)
@@ -127,7 +130,23 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet && status < 300 {
 		body = p.spoil(fault, header, body)
 	}
+	if fault == Parrot && status < 300 {
+		p.parrot(r, checksum, header)
+	}
 	p.answer(w, r, fault, status, header, body)
+}
+
+// parrot remembers the checksum of a PUT, and adds it to the answer to a HEAD request.
+func (p *Proxy) parrot(r *http.Request, checksum string, answer http.Header) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r.Method == http.MethodPut {
+		p.said[r.URL.Path] = checksum
+		return
+	}
+	if said, ok := p.said[r.URL.Path]; ok {
+		answer.Set(checksumHeader, said)
+	}
 }
 
 // refuse answers a request with an error of S3.

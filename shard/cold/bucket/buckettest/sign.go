@@ -14,7 +14,8 @@ import (
 
 // ignored lists the headers that services ignore with some faults.
 var ignored = map[Fault]string{
-	IgnoreRange: "Range", Unconditional: "If-None-Match", Unchecked: "X-Amz-Checksum-Crc32c",
+	IgnoreRange: "Range", Unconditional: "If-None-Match", Unchecked: checksumHeader,
+	Parrot: checksumHeader,
 }
 
 // without returns a request without a header. Its signature would not be valid without it, so it gets another one.
