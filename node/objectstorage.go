@@ -36,6 +36,8 @@ type objectStorage struct {
 	// once sends each request once; guard repeats them.
 	once  bucket.Bucket
 	guard *bucket.Guard
+	// note is the file that says which directory the location was, if it is one.
+	note string
 	// dir is the folder of the cache.
 	dir    string
 	reader *object.Reader
@@ -65,7 +67,10 @@ func (n *node) openObjectStorage() error {
 	if err != nil {
 		return fmt.Errorf("--object-storage-url: %w", err)
 	}
-	o := &objectStorage{once: b, guard: bucket.NewGuard(b, bucket.GuardConfig{}), checked: make(chan struct{})}
+	o := &objectStorage{
+		once: b, guard: bucket.NewGuard(b, bucket.GuardConfig{}), note: n.cfg.Path(StorageFile),
+		checked: make(chan struct{}),
+	}
 	if n.cfg.Has(config.RoleShard) {
 		if err := n.openCache(o); err != nil {
 			return err
@@ -225,6 +230,9 @@ func (o *objectStorage) check(ctx context.Context) error {
 	if d, ok := o.once.(*bucket.Dir); ok {
 		if err := d.Exists(); err != nil {
 			return err // perhaps a file system that is not mounted
+		}
+		if err := markDirectory(o.note, d); err != nil {
+			return err
 		}
 	}
 	var faults, minor []error

@@ -78,3 +78,44 @@ func awaitText(t *testing.T, text func() string, want string) {
 		<-time.After(10 * time.Millisecond)
 	}
 }
+
+// TestMarkDirectory: a node that has used a directory does not take an empty one at the same place for it, also after a
+// restart, and takes any other directory.
+func TestMarkDirectory(t *testing.T) {
+	note, root := filepath.Join(t.TempDir(), StorageFile), filepath.Join(t.TempDir(), "mount")
+	mark := func(root string) error { return markDirectory(note, bucket.NewDir(root)) }
+	if err := CheckDirectory(note, bucket.NewDir(root)); err == nil {
+		t.Error("a directory that does not exist is right")
+	}
+	for _, dir := range []string{root, root + "2"} {
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := mark(root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	marker := filepath.Join(root, bucket.MarkerName)
+	if err := os.Rename(marker, marker+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{mark(root), CheckDirectory(note, bucket.NewDir(root))} {
+		if !errors.Is(err, bucket.ErrOtherDirectory) {
+			t.Errorf("without the marker: %v", err)
+		}
+	}
+	if err := mark(root); err == nil || !strings.Contains(err.Error(), "remove "+note) {
+		t.Errorf("it does not say how to go on: %v", err)
+	}
+	if _, err := os.Stat(marker); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was marked again: %v", err)
+	}
+	if err := os.Rename(marker+"-away", marker); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(mark(root), CheckDirectory(note, bucket.NewDir(root)), mark(root+"2")); err != nil {
+		t.Error(err)
+	}
+}

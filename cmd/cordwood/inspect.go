@@ -38,6 +38,7 @@ func newInspectCommand() *cobra.Command {
 determines its kind:
 
   IDENTITY, PEERS, MARKS        the owner of the data folder, addresses of nodes, marks that detect older copies
+  STORAGE                       which directory is the object storage of the node
   CLOCK                         the last time of the clock
   meta/state.db                 databases, tables, shards, nodes
   meta                          the metadata log
@@ -140,7 +141,7 @@ func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) 
 
 // textFiles lists the names of files that are text.
 var textFiles = []string{
-	"IDENTITY", "PEERS", marks.FileName, "INCARNATION", "RECOVERED", "RECOVERING", store.FlushingFile,
+	"IDENTITY", "PEERS", node.StorageFile, marks.FileName, "INCARNATION", "RECOVERED", "RECOVERING", store.FlushingFile,
 	store.CompactingFile,
 	"cordwood-backups.json",
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cordwood/node"
 	"cordwood/proto/words"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/object"
@@ -27,6 +28,13 @@ func (d *doctor) objects(dir string, st *manifest.State) {
 	b, err := c.Objects.Open()
 	if err != nil {
 		return // the check of the settings reports it
+	}
+	if dir, ok := b.(*bucket.Dir); ok {
+		if err := node.CheckDirectory(d.path(node.StorageFile), dir); err != nil {
+			d.storageFailed = true
+			d.find(Attention, "", "", "the objects in object storage cannot be checked: %v", err)
+			return
+		}
 	}
 	if d.storage == nil {
 		d.storage = bucket.NewGuard(b, bucket.GuardConfig{NoCircuit: true})

@@ -11,12 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"cordwood/shard/vfs"
 )
 
-// Dir keeps objects as files below a directory.
-type Dir struct{ root string }
+// Dir keeps objects as files below a directory. See Mark for a directory that may be another one later.
+type Dir struct {
+	root string
+	// marker is the content of the file that the directory has to have; nil if Mark was not called.
+	marker atomic.Pointer[[]byte]
+}
 
 // TempDir is the folder, in a directory, of files that are being written. After a crash they stay there.
 const TempDir = "tmp"
@@ -53,12 +58,15 @@ func (d *Dir) Path(key string) (file string, ok bool) {
 
 // fail classifies an error of the file system.
 func (d *Dir) fail(op, key string, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.As(err, new(*Error)) {
+		return err
 	}
 	kind := Unavailable
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
+		if other := d.present(); other != nil {
+			return other
+		}
 		kind, err = NotFound, ErrNotFound
 	case errors.Is(err, fs.ErrExist):
 		kind, err = Exists, ErrExists
@@ -71,7 +79,7 @@ func (d *Dir) fail(op, key string, err error) error {
 // Stage creates a file that Commit can give a key.
 func (d *Dir) Stage() (*os.File, error) {
 	folder := filepath.Join(d.root, TempDir)
-	if err := os.MkdirAll(folder, dirMode); err != nil {
+	if err := d.makeTemp(folder); err != nil {
 		return nil, d.fail("create", TempDir, err)
 	}
 	f, err := os.OpenFile(filepath.Join(folder, rand.Text()), os.O_CREATE|os.O_EXCL|os.O_RDWR, fileMode)
@@ -79,6 +87,20 @@ func (d *Dir) Stage() (*os.File, error) {
 		return nil, d.fail("create", TempDir, err)
 	}
 	return f, nil
+}
+
+// makeTemp makes the folder of files that are being written. It does not make a directory that was marked.
+func (d *Dir) makeTemp(folder string) error {
+	if d.marker.Load() == nil {
+		return os.MkdirAll(folder, dirMode)
+	}
+	if err := d.present(); err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, dirMode); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // Commit syncs a file of Stage, gives it a key, and syncs the folders of its path. It closes f if it returns nil.
@@ -91,6 +113,9 @@ func (d *Dir) Commit(f *os.File, key string, replace bool) error {
 
 func (d *Dir) commit(f *os.File, key string, replace bool) error {
 	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := d.present(); err != nil {
 		return err
 	}
 	to := d.file(key)
@@ -259,6 +284,9 @@ func (d *Dir) Head(_ context.Context, key string) (Info, error) {
 
 // List implements Bucket.
 func (d *Dir) List(ctx context.Context, prefix string, f func(Info) error) error {
+	if err := d.present(); err != nil {
+		return err
+	}
 	folder := d.root
 	if at := strings.LastIndexByte(prefix, '/'); at >= 0 {
 		folder = d.file(prefix[:at])
@@ -275,7 +303,7 @@ func (d *Dir) List(ctx context.Context, prefix string, f func(Info) error) error
 			return err
 		}
 		key := filepath.ToSlash(rel)
-		if !strings.HasPrefix(key, prefix) {
+		if !strings.HasPrefix(key, prefix) || key == MarkerName {
 			return nil
 		}
 		info, err := e.Info()
@@ -292,6 +320,9 @@ func (d *Dir) List(ctx context.Context, prefix string, f func(Info) error) error
 // Delete implements Bucket. It also removes folders that are empty afterwards.
 func (d *Dir) Delete(_ context.Context, key string) error {
 	if err := CheckKey(key); err != nil {
+		return err
+	}
+	if err := d.present(); err != nil {
 		return err
 	}
 	if err := os.Remove(d.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
