@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -130,11 +131,25 @@ func (n *node) tier() *tier.Tier {
 	cluster, _ := n.data.Cluster()
 	return &tier.Tier{
 		Bucket: checkedBucket{n.objects.guard.WithWrites(moverWrites), n.objects.checked}, Cluster: cluster,
+		Node:     n.describe(),
 		Tables:   func(t *schema.Table) bool { return t.Options[schema.OptionCold] != "false" },
 		CutBytes: int64(n.cfg.Objects.UploadBytes), UploadAfter: n.cfg.Objects.UploadAfter,
 		LocalFor: n.cfg.Objects.LocalFor, Every: min(time.Minute, n.cfg.Objects.UploadAfter),
 		StateEvery: n.cfg.Objects.StateEvery(),
 	}
+}
+
+// describe returns a text by which an operator finds this node, also beside a copy of its data folder.
+func (n *node) describe() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	path, err := filepath.Abs(n.data.path)
+	if err != nil {
+		path = n.data.path
+	}
+	return fmt.Sprintf("%s (%s, host %s, folder %s)", n.cfg.NodeName, n.data.nodeID, host, path)
 }
 
 // moverWrites says how the requests that move rows are repeated: for about a minute, so that a shard does its other

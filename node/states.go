@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"cordwood/proto/metapb"
 	"cordwood/shard/cold/states"
 )
 
@@ -29,6 +30,7 @@ func AccessName(cluster string, index uint64) string { return fmt.Sprintf("%s/%d
 type metadataStore struct {
 	n       *node
 	place   states.Place
+	claim   *states.Claim
 	every   time.Duration
 	term    uint64 // of the state that was stored last
 	index   uint64
@@ -48,6 +50,16 @@ func (n *node) storeMetadata() {
 		n: n, place: states.Place{Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster},
 		every: n.cfg.Objects.StateEvery(),
 	}
+	s.claim = states.NewClaim(states.ClaimConfig{
+		Place: s.place, Node: n.describe(), Now: time.Now, Monotonic: func() time.Duration { return time.Since(n.begin) },
+		Barrier: func(ctx context.Context, term uint64) error {
+			now, err := s.leadsIn(ctx)
+			if err == nil && now != term {
+				err = fmt.Errorf("this node does not lead the metadata any more in term %d", term)
+			}
+			return err
+		},
+	})
 	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_cold_metadata_lag_seconds",
 		Help: "For how long the state of the metadata could not be stored in object storage, on their leader; 0 if it could.",
@@ -90,6 +102,15 @@ func (s *metadataStore) run(ctx context.Context) error {
 	}
 }
 
+// leadsIn returns the term in which this node leads the metadata at a moment after the call.
+func (s *metadataStore) leadsIn(ctx context.Context) (term uint64, err error) {
+	at, err := s.n.member.ReadIndex(ctx, &metapb.ReadIndexRequest{})
+	if err != nil {
+		return 0, err
+	}
+	return at.Term, nil
+}
+
 // step notes that the cluster runs, and stores the state if it has changed.
 func (s *metadataStore) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
@@ -98,6 +119,13 @@ func (s *metadataStore) step(ctx context.Context) error {
 		return err
 	}
 	if err := s.place.SetAlive(ctx, states.Alive{Written: time.Now().UTC(), Every: s.every.Seconds()}); err != nil {
+		return err
+	}
+	term, err := s.leadsIn(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.claim.Check(ctx, term, states.ClaimForPut); err != nil {
 		return err
 	}
 	e, err := s.n.member.Export()

@@ -40,8 +40,8 @@ func noted(file string, d *bucket.Dir) (note storageNote, err error) {
 	return note, nil
 }
 
-// CheckDirectory returns an error if a directory is not the one that a node has used at this location before. It changes
-// nothing.
+// CheckDirectory returns an error if a directory is not the one that a node has used at this location before. It
+// changes nothing.
 func CheckDirectory(file string, d *bucket.Dir) error {
 	if err := d.Exists(); err != nil {
 		return err

@@ -161,7 +161,7 @@ func TestPinObjects(t *testing.T) {
 func TestPinObjectsFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	b := &failingBucket{Bucket: bucket.NewDir(dir)}
+	b := &failingBucket{Bucket: bucket.NewDir(dir), read: map[string]bool{}}
 	s, _ := tieredShard(t, b)
 	c := serveCold(t, &fakeEngine{}, testReader(t, t.TempDir(), b), s.Shard)
 	files, pin := pinList(t, c)

@@ -88,8 +88,8 @@ func TestDeleteObjects(t *testing.T) {
 	_, sets := s.coldState()
 	one, two := sets[0].Objects[0].Key, sets[1].Objects[0].Key
 	want("too early", 0, one, two, orphan[0], mine+"1/-3/0-9-2-00000000000000aa.parquet")
-	now.add(time.Hour)
-	want("an hour later", 0, one, two)
+	now.add(2 * time.Hour)
+	want("two hours later", 0, one, two)
 	if err := s.DropTable(wait(t), 1); err != nil {
 		t.Fatal(err)
 	}

@@ -302,13 +302,16 @@ func TestMoveToBucketThatLies(t *testing.T) {
 	}
 }
 
-// liar is a bucket that stores the first object wrongly.
+// liar is a bucket that stores the first object with rows wrongly.
 type liar struct {
 	bucket.Bucket
 	once sync.Once
 }
 
 func (l *liar) Put(ctx context.Context, key string, c bucket.Content) (err error) {
+	if !strings.Contains(key, "/data/") {
+		return l.Bucket.Put(ctx, key, c)
+	}
 	l.once.Do(func() {
 		b := make([]byte, c.Size)
 		if _, err = c.Body.ReadAt(b, 0); err != nil && !errors.Is(err, io.EOF) {

@@ -179,3 +179,80 @@ func TestRefusedPuts(t *testing.T) {
 		t.Errorf("warnings: %q", w)
 	}
 }
+
+// TestTwoServers copies the folder of a shard, and runs both copies. They find each other in the bucket, and neither
+// stores or deletes anything then, until one is stopped for good.
+func TestTwoServers(t *testing.T) {
+	t.Parallel()
+	b := bucket.NewDir(t.TempDir())
+	var mono hand
+	mono.add(time.Hour)
+	config := func(node string) Config {
+		cfg := tiered(testConfig(t), b)
+		cfg.Monotonic = mono.get
+		cfg.Tier.Node, cfg.Tier.Grace, cfg.Tier.OrphanAge, cfg.Tier.CutBytes = node, time.Nanosecond, time.Nanosecond, 1
+		return cfg
+	}
+	cfg, copied := config("alpha"), config("beta")
+	one := openShard(t, cfg)
+	one.stopCompactor()
+	one.mustPut(batch(head(1, 9, 1), "one"))
+	one.mustPut(batch(head(2, 9, 2), "two"))
+	one.move()
+	one.close()
+	if err := os.CopyFS(copied.Dir, os.DirFS(cfg.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	one, two := openShard(t, cfg), openShard(t, copied)
+	one.stopCompactor()
+	two.stopCompactor()
+	one.mustPut(batch(head(1, 9, 3), "of the first"))
+	two.mustPut(batch(head(1, 9, 3), "of the second"))
+	step := func(s *opened) error {
+		s.flush()
+		return s.mover.Step(wait(t))
+	}
+	if err := step(one); err != nil {
+		t.Fatal(err)
+	}
+	mono.add(30 * time.Minute)
+	_ = step(two) // it may still take the first one for an earlier leader
+	for range 3 {
+		mono.add(30 * time.Minute)
+		for s, names := range map[*opened][]string{one: {"alpha", "beta"}, two: {"beta", "alpha"}} {
+			err := step(s)
+			if err == nil || !strings.Contains(err.Error(), "this one, node "+names[0]) ||
+				!strings.Contains(err.Error(), "and node "+names[1]) {
+				t.Fatalf("%s: %v", names[0], err)
+			}
+			if w := strings.Join(s.Warnings(), " "); !strings.Contains(w, "two servers lead shard 7") {
+				t.Errorf("%s warns %q", names[0], w)
+			}
+		}
+	}
+	before := keysIn(t, b)
+	if err := two.DropTable(wait(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	two.mustPut(batch(head(2, 9, 4), "more of the second"))
+	for range 3 {
+		mono.add(30 * time.Minute)
+		if step(one) == nil || step(two) == nil {
+			t.Fatal("one of them goes on")
+		}
+	}
+	if after := keysIn(t, b); !slices.Equal(before, after) {
+		t.Errorf("objects were stored or deleted: %q, before %q", after, before)
+	}
+	two.close()
+	for range 4 {
+		mono.add(30 * time.Minute)
+		_ = step(one)
+	}
+	if err := step(one); err != nil {
+		t.Errorf("after the other one was stopped: %v", err)
+	}
+	if rows, _ := one.allRows(b, 1); !slices.Equal(rows, []string{"of the first", "one"}) {
+		t.Errorf("rows %q", rows)
+	}
+}

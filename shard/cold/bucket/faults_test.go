@@ -96,6 +96,9 @@ func TestFaultsAreNoticed(t *testing.T) {
 // TestGuardUnderFaults stores, reads and removes objects while a third of all requests fails, and compares everything.
 func TestGuardUnderFaults(t *testing.T) {
 	raw, p := behindProxy(t, "faults")
+	if err := TryChecksums(wait(t), raw); err != nil {
+		t.Fatal(err)
+	}
 	all := []buckettest.Fault{
 		buckettest.Delay, buckettest.SlowDown, buckettest.Internal, buckettest.Reset, buckettest.LostAnswer,
 		buckettest.Cut, buckettest.Short, buckettest.Flip, buckettest.Foreign, buckettest.IgnoreRange,

@@ -27,12 +27,12 @@ type marker struct {
 }
 
 // ErrOtherDirectory is the cause of errors of a directory that is not the one that was marked.
-var ErrOtherDirectory = errors.New("it is not the directory that was used before; perhaps a file system is not mounted " +
-	"there: mount it")
+var ErrOtherDirectory = errors.New("it is not the directory that was used before; perhaps a file system is not " +
+	"mounted there: mount it")
 
-// Mark ties d to the directory that is there now, and returns the id of its marker. From then on, d writes, lists and
-// removes nothing, and does not say that an object is missing, unless the directory has this marker: where a file system
-// was mounted, an empty directory may appear at any time.
+// Mark ties d to the directory that is there now, and returns the id of its marker. From then on, d writes, lists
+// and removes nothing, and does not say that an object is missing, unless the directory has this marker: where a
+// file system was mounted, an empty directory may appear at any time.
 //
 // known is the id that the caller has seen there before, or empty. If it is not empty, another directory is an error,
 // and otherwise a directory without a marker gets one. The directory itself is never created.

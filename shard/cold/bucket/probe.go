@@ -116,16 +116,17 @@ func (p *probe) wrong(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		return errors.New("the service stored it: it ignores the header x-amz-checksum-crc32c, so its own checksums are not " +
-			"used; objects are read back after they were stored")
+		return errors.New("the service stored it: it ignores the header x-amz-checksum-crc32c, so its own checksums are " +
+			"not used; objects are read back after they were stored")
 	case refused:
 		return nil
 	}
 	return err
 }
 
-// TryChecksums finds out whether a service compares checksums, with a small object that it removes. Until it, or Probe,
-// has returned, and if it returns an error, descriptions of objects have no checksums. A directory has none in any case.
+// TryChecksums finds out whether a service compares checksums, with a small object that it removes. Until it, or
+// Probe, has returned, and if it returns an error, descriptions of objects have no checksums. A directory has none
+// in any case.
 func TryChecksums(ctx context.Context, b Bucket) error {
 	if _, ok := b.(*s3); !ok {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/states"
 	"cordwood/shard/rules"
 )
 
@@ -16,9 +17,9 @@ const (
 	// deleteTime limits how long a step deletes objects, because rows that are to be moved wait meanwhile.
 	deleteTime = time.Minute
 	// sweepEvery is how often the objects in the bucket are compared with those that the log names. The first time is
-	// firstSweep after a replica began to work.
+	// firstSweep after a replica began to work: until then, a rival group has seen its claim.
 	sweepEvery = 24 * time.Hour
-	firstSweep = time.Hour
+	firstSweep = 2 * time.Hour
 )
 
 // deletes says when objects are deleted next, by Config.Monotonic.
@@ -28,7 +29,7 @@ type deletes struct {
 }
 
 // clean deletes dead objects and orphans if it is time to. What fails is tried again an hour later.
-func (m *Mover) clean(ctx context.Context) {
+func (m *Mover) clean(ctx context.Context, term uint64) {
 	now, d := m.cfg.Monotonic(), &m.deletes
 	if !d.begun {
 		d.begun, d.sweep = true, now+firstSweep
@@ -45,15 +46,15 @@ func (m *Mover) clean(ctx context.Context) {
 				maxPause)
 		}
 	}
-	try(&d.dead, "objects without rows", m.deleteDead)
+	try(&d.dead, "objects without rows", func(ctx context.Context) error { return m.deleteDead(ctx, term) })
 	try(&d.sweep, "objects that nothing refers to", func(ctx context.Context) error {
 		d.sweep = now + sweepEvery
-		return m.deleteOrphans(ctx)
+		return m.deleteOrphans(ctx, term)
 	})
 }
 
 // deleteDead deletes objects whose rows all died some time ago, and proposes to forget them.
-func (m *Mover) deleteDead(ctx context.Context) (err error) {
+func (m *Mover) deleteDead(ctx context.Context, term uint64) (err error) {
 	some := false
 	m.cfg.Store.Status.Inspect(func(st *rules.State) { some = len(st.DeadObjects()) > 0 })
 	if !some {
@@ -63,7 +64,7 @@ func (m *Mover) deleteDead(ctx context.Context) (err error) {
 	if len(m.dead(before)) == 0 {
 		return nil
 	}
-	if err := m.mayDelete(ctx); err != nil {
+	if err := m.mayDelete(ctx, term); err != nil {
 		return err
 	}
 	gone, err := m.deleteAll(ctx, m.dead(before))
@@ -77,8 +78,11 @@ func (m *Mover) deleteDead(ctx context.Context) (err error) {
 	return err
 }
 
-// mayDelete returns nil if this replica leads, and no other cluster has the objects.
-func (m *Mover) mayDelete(ctx context.Context) error {
+// mayDelete returns nil if this replica leads, and no other group or cluster has the objects.
+func (m *Mover) mayDelete(ctx context.Context, term uint64) error {
+	if err := m.claim.Check(ctx, term, states.ClaimForDelete); err != nil {
+		return err
+	}
 	if err := m.cfg.Barrier(ctx); err != nil {
 		return err
 	}
@@ -138,7 +142,7 @@ type orphan struct {
 
 // deleteOrphans deletes objects that can never be named: those of closed cuts, and of earlier incarnations of the
 // shard, that are in no set. A listing may be incomplete, but the log decides about each object in it.
-func (m *Mover) deleteOrphans(ctx context.Context) error {
+func (m *Mover) deleteOrphans(ctx context.Context, term uint64) error {
 	var found []orphan
 	before := m.cfg.Now().Add(-m.cfg.Tier.OrphanAge)
 	err := m.cfg.Tier.Bucket.List(ctx, m.prefix(), func(i bucket.Info) error {
@@ -151,7 +155,7 @@ func (m *Mover) deleteOrphans(ctx context.Context) error {
 		return err
 	}
 	// Cuts that are closed after this point may name objects in the listing; those that are closed by now may not.
-	if err := m.mayDelete(ctx); err != nil {
+	if err := m.mayDelete(ctx, term); err != nil {
 		return err
 	}
 	gone, err := m.deleteAll(ctx, m.orphans(found))

@@ -76,6 +76,7 @@ type Mover struct {
 	cfg   Config
 	build builder
 	place states.Place
+	claim *states.Claim
 	files atomic.Uint64 // number of the last file
 
 	turn chan struct{} // holds a token during a Step; guards the rest
@@ -105,11 +106,26 @@ type age struct {
 func New(cfg Config) *Mover {
 	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), ages: map[uint64]age{}, end: func() {}}
 	m.place = states.Place{Bucket: cfg.Tier.Bucket, Cluster: cfg.Tier.Cluster}
+	m.claim = states.NewClaim(states.ClaimConfig{
+		Place: m.place, Shard: cfg.ShardID, Incarnation: cfg.Incarnation, Node: cfg.Tier.Node, Now: cfg.Now,
+		Monotonic: cfg.Monotonic, Barrier: m.leadsStill,
+	})
 	m.build = builder{
 		fs: cfg.FS, dir: filepath.Join(cfg.Dir, DirName), limiter: cfg.Compaction, split: cfg.SplitBytes,
 		nextID: func() uint64 { return m.files.Add(1) },
 	}
 	return m
+}
+
+// leadsStill returns nil if this replica leads in a term at a moment after the call.
+func (m *Mover) leadsStill(ctx context.Context, term uint64) error {
+	if err := m.cfg.Barrier(ctx); err != nil {
+		return err
+	}
+	if now, _ := m.cfg.Leads(); now != term {
+		return fmt.Errorf("shard %d: this replica does not lead any more in term %d", m.cfg.ShardID, term)
+	}
+	return nil
 }
 
 // Start begins to move rows, from time to time.
@@ -163,7 +179,7 @@ func (m *Mover) loop(ctx context.Context) {
 
 // longestPause returns the longest delay before a step is tried again that failed.
 func longestPause(err error) time.Duration {
-	if _, known := bucket.KindOf(err); known {
+	if _, known := bucket.KindOf(err); known || states.IsRival(err) {
 		return bucketPause
 	}
 	return maxPause
@@ -243,7 +259,12 @@ func (m *Mover) step(ctx context.Context) error {
 		return err
 	}
 	m.storeState(ctx, term)
-	m.clean(ctx) // before anything is stored: a bucket that is full needs the room
+	if last, _ := m.cuts(); last > 0 { // before the first cut there is nothing that another group could remove
+		if err := m.claim.Check(ctx, term, states.ClaimIdle); err != nil {
+			return err
+		}
+	}
+	m.clean(ctx, term) // before anything is stored: a bucket that is full needs the room
 	open, err := m.openCut(ctx, hot)
 	switch {
 	case err != nil:
@@ -276,7 +297,7 @@ func (m *Mover) writeSets(ctx context.Context) error {
 // dropTwins removes local segments whose rows are in objects, and old. Every replica does. It looks for the objects
 // first, because they may be the only other copy of the rows.
 func (m *Mover) dropTwins(ctx context.Context) error {
-	if m.cfg.Tier.LocalFor == 0 {
+	if m.cfg.Tier.LocalFor == 0 || m.claim.Disputed() {
 		return nil
 	}
 	m.at("drop")

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/states"
 	"cordwood/shard/manifest"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
@@ -47,6 +48,9 @@ func (m *Mover) offload(ctx context.Context, term uint64, open *manifest.Cut) (e
 	}
 	if !m.cfg.Room() {
 		return nil
+	}
+	if err := m.claim.Check(ctx, term, states.ClaimForPut); err != nil {
+		return err
 	}
 	if m.attempt == nil {
 		if err := m.begin(ctx, term, open); err != nil {
@@ -165,6 +169,9 @@ func (m *Mover) putAll(ctx context.Context, a *attempt, files []built) ([]cold.O
 
 // put stores an object under a new key.
 func (m *Mover) put(ctx context.Context, a *attempt, x *built) error {
+	if err := m.claim.Check(ctx, a.term, states.ClaimForPut); err != nil {
+		return err
+	}
 	f, err := m.cfg.FS.Open(x.path)
 	if err != nil {
 		return err

@@ -67,10 +67,13 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 		m.at("state")
 		ctx, cancel := context.WithTimeout(ctx, stateTime)
 		defer cancel()
-		err := m.place.Put(ctx, states.Header{
-			Shard: m.cfg.ShardID, Incarnation: m.cfg.Incarnation, Index: part.AppliedIndex, Term: part.AppliedTerm,
-			Written: m.cfg.Now().UTC(),
-		}, part.Encode())
+		err := m.claim.Check(ctx, term, states.ClaimForPut)
+		if err == nil {
+			err = m.place.Put(ctx, states.Header{
+				Shard: m.cfg.ShardID, Incarnation: m.cfg.Incarnation, Index: part.AppliedIndex, Term: part.AppliedTerm,
+				Written: m.cfg.Now().UTC(),
+			}, part.Encode())
+		}
 		if err != nil {
 			s.next = now + minPause
 			m.cfg.Logger.Warn("could not store the state of the shard in object storage; it is tried again", "error", err,

@@ -21,6 +21,8 @@ type Tier struct {
 	// Cluster is the id of the cluster, with which all keys begin. So a leader never removes objects of another cluster.
 	// Required.
 	Cluster string
+	// Node describes the node for operators, in the bucket.
+	Node string
 	// Tables reports whether the old rows of a table go to the bucket. It must not block. Nil means those of all tables.
 	// Tables that merge rows are left out in any case.
 	Tables func(*schema.Table) bool
