@@ -152,12 +152,13 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Query.Nice, "query-nice", 5, "how much lower the CPU priority of queries is than that of "+
 		"ingestion, 0 to 19")
 	fs.DurationVar(&c.Query.KillGrace, "query-kill-grace", 2*time.Second,
-		"how long a query may continue after it was stopped, before its process is killed and replaced")
+		"how long a query may continue after it was stopped, before its process is killed and replaced; up to five times "+
+			"as long while its process gets too little CPU time to stop")
 	fs.DurationVar(&c.Query.KillDrain, "query-kill-drain", time.Minute,
 		"how long other queries in the process of such a query may continue before the process is killed")
 	fs.IntVar(&c.Query.MaxKillsPerUser, "query-max-kills-per-user", 5, "number of query processes that may end "+
 		"because of queries of one user (without users, of one address) within twice query-refuse-for; after "+
-		"that, this user's queries are refused")
+		"that, this user's queries are refused; if the clients of these queries left, only for five seconds after each")
 	fs.DurationVar(&c.Query.RefuseFor, "query-refuse-for", 5*time.Minute, "how long queries of such a user are "+
 		"refused")
 	fs.BoolVar(&c.Query.InProcess, "query-in-process", false,

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"cordwood/proto/errs"
@@ -25,16 +26,25 @@ func Time(millis *int64) (time.Duration, error) {
 	return time.Duration(*millis) * time.Millisecond, nil
 }
 
+// errLate is the cause of the end of a count that takes too long.
+var errLate = errors.New("the count takes too long")
+
 // Try runs count with a time limit, and reports whether it was aborted because of the limit, or not begun because there
 // is no time left. The error is count's own.
+//
+// The limit is no deadline of the context: the statements are cancelled, as if their client had left. To a shard, a
+// statement that passes its deadline is one that takes too long, and such statements are refused after a while.
 func Try(ctx context.Context, limit time.Duration, count func(ctx context.Context) error) (late bool, err error) {
 	if limit <= 0 {
 		return true, nil
 	}
-	inner, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	inner, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timer := time.AfterFunc(limit, func() { cancel(errLate) })
+	defer timer.Stop()
 	err = count(inner)
-	if err != nil && inner.Err() != nil && ctx.Err() == nil && errs.CodeOf(err) == errs.QueryTimeout {
+	if err != nil && errors.Is(context.Cause(inner), errLate) && ctx.Err() == nil &&
+		(errs.CodeOf(err) == errs.Cancelled || errors.Is(err, context.Canceled)) {
 		return true, nil
 	}
 	return false, err

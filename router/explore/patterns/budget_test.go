@@ -15,9 +15,11 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// slow is a source of a table with the given number of rows. Its queries end at their deadline, or with errWhole if
-// they have no deadline. It counts those with a deadline, and of these the ones for a sample.
+// slow is a source of a table with the given number of rows. Its queries end with errWhole if they run in the request's
+// own context, which has no limit, and otherwise when their time is up. It counts those with a limit, and of these the
+// ones for a sample.
 type slow struct {
+	request          context.Context
 	rows             int64
 	table            *schema.Table
 	limited, sampled int
@@ -43,14 +45,14 @@ func (s *slow) Extents(context.Context, []*schema.Table) (map[uint64]*query.Exte
 
 // Execute implements scope.Source.
 func (s *slow) Execute(ctx context.Context, r query.Request, _ func(context.Context, query.Result) error) error {
-	if _, ok := ctx.Deadline(); !ok {
+	if ctx == s.request {
 		return errWhole
 	}
 	if s.limited++; strings.Contains(r.Statements[0].(*statement.Query).Text, " UNION ALL ") {
 		s.sampled++
 	}
 	<-ctx.Done()
-	return errs.New(errs.QueryTimeout, "the query was aborted")
+	return errs.New(errs.Cancelled, "the query was aborted")
 }
 
 // TestBudget checks which rows are counted if the time never suffices: all of them, if they are not too many, then a
@@ -72,7 +74,7 @@ func TestBudget(t *testing.T) {
 			{Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
 			{Name: "message", Type: schema.String},
 		}}
-		s := &slow{rows: test.rows, table: table.Index()}
+		s := &slow{request: t.Context(), rows: test.rows, table: table.Index()}
 		from := "1970-01-01T00:00:00Z"
 		sc, err := scope.Resolve(t.Context(), s, scope.Request{Tables: []string{"app"}, From: &from}, time.Unix(10, 0), 0)
 		if err != nil {

@@ -145,6 +145,9 @@ func (r *run) run() error {
 		if done, err := x.answer(r); done || err != nil {
 			return err
 		}
+		if err := r.ctx.Err(); err != nil {
+			return err // it may be why the executor could not answer
+		}
 	}
 	return nil
 }

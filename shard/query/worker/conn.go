@@ -126,9 +126,7 @@ type exchange struct {
 	blamed bool
 	// emitErr is the error that emit returned.
 	emitErr error
-	// stopped means that the child was asked to stop. until is its deadline for stopping.
-	stopped bool
-	until   time.Time
+	stopping
 }
 
 // run sends the request on c, reads the answer, and gives c back. It returns errGone if the process
@@ -259,22 +257,6 @@ func (x *exchange) blame() {
 	sql, database := x.statement()
 	x.c.p.w.suspects.blame(sql, database)
 	x.c.p.blame(x.share)
-}
-
-// stuck records that the process is killed because this request does not stop. If somebody ended the statement, it may
-// be run again: it would have ended by itself, or at its deadline. Then only the user is recorded, because a client
-// that disconnects again and again would end the processes of others. KILL counts against nobody.
-func (x *exchange) stuck() {
-	switch {
-	case errors.Is(context.Cause(x.ctx), context.DeadlineExceeded):
-		x.blame()
-	case query.Killed(x.ctx):
-		x.log("query worker: this statement was ended by KILL and did not stop")
-		x.c.p.w.userEnds.recordKill(x.share)
-	default:
-		x.log("query worker: this statement was cancelled and did not stop")
-		x.c.p.blame(x.share)
-	}
 }
 
 // log logs a warning about the statement.
@@ -439,52 +421,4 @@ func (w waiting) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-}
-
-// interrupted handles an error of reading. It returns nil if reading continues.
-func (x *exchange) interrupted(err error) error {
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		return errBroken
-	}
-	if !x.stopped {
-		reason := byte(stopCancelled)
-		if errors.Is(context.Cause(x.ctx), context.DeadlineExceeded) {
-			reason = stopDeadline
-		}
-		return x.stop(reason)
-	}
-	if left := time.Until(x.until); left > 0 {
-		// The context ended after the child was asked to stop.
-		_ = x.c.c.SetReadDeadline(x.until)
-		return nil
-	}
-	return errStuck
-}
-
-// stop asks the child to stop. Any data that the child still sends is discarded.
-func (x *exchange) stop(reason byte) error {
-	x.stopped = true
-	x.until = time.Now().Add(x.c.p.w.cfg.Grace)
-	_ = x.c.c.SetDeadline(x.until)
-	frame := make([]byte, headerSize, headerSize+1)
-	putHeader(frame, frameCancel, 1)
-	if _, err := x.c.c.Write(append(frame, reason)); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// The context has ended meanwhile, or the child does not read. Try until the deadline of the grace period.
-			return x.stopAgain(append(frame, reason))
-		}
-		return errBroken
-	}
-	return nil
-}
-
-func (x *exchange) stopAgain(frame []byte) error {
-	_ = x.c.c.SetDeadline(x.until)
-	if _, err := x.c.c.Write(frame); err != nil {
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return errStuck
-		}
-		return errBroken
-	}
-	return nil
 }

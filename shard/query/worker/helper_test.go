@@ -66,6 +66,15 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 	case "hang": // does not stop when told
 		_ = emit(make([]byte, holdBytes+1))
 		select {}
+	case "thaw": // stops some time after it was told
+		_ = emit(make([]byte, holdBytes+1))
+		d, err := time.ParseDuration(arg)
+		if err != nil {
+			return err
+		}
+		<-ctx.Done()
+		time.Sleep(d)
+		return context.Cause(ctx)
 	case "wait": // stops when told
 		_ = emit(make([]byte, holdBytes+1))
 		<-ctx.Done()
@@ -144,6 +153,9 @@ func openWorker(t testing.TB, change ...func(*Config)) *Worker {
 	if err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
+	// The machine that runs the test may be busy; queries that hang behave as if they had a CPU of their own.
+	w.usedBy = func(*process) (time.Duration, bool) { return time.Since(began), true }
 	t.Cleanup(func() {
 		done := make(chan error)
 		go func() { done <- w.Close() }()

@@ -364,15 +364,28 @@ func (p *process) serve(share string) {
 
 // blame records the end of the process, once, for a user whose query ran on it.
 func (p *process) blame(share string) {
-	p.mu.Lock()
-	alone, again := !p.mixed, slices.Contains(p.blamed, share)
-	if !again {
-		p.blamed = append(p.blamed, share)
-	}
-	p.mu.Unlock()
-	if !again {
+	if alone, first := p.endsFor(share); first {
 		p.w.userEnds.recordEnd(share, alone)
 	}
+}
+
+// left records the end of the process, once, for a user whose query did not stop when its client left.
+func (p *process) left(share string) {
+	if _, first := p.endsFor(share); first {
+		p.w.userEnds.recordLeft(share)
+	}
+}
+
+// endsFor notes that the end of the process is recorded for a user. first reports whether it is for the first time, and
+// alone whether the process never had queries of any other user.
+func (p *process) endsFor(share string) (alone, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if slices.Contains(p.blamed, share) {
+		return !p.mixed, false
+	}
+	p.blamed = append(p.blamed, share)
+	return !p.mixed, true
 }
 
 // killIfAlone kills a process that is being replaced if all its queries are stuck. p.mu must be

@@ -11,8 +11,13 @@ import (
 	"cordwood/proto/lru"
 )
 
-// maxUserRecords is the maximum number of users with a record.
-const maxUserRecords = 1024
+const (
+	// maxUserRecords is the maximum number of users with a record.
+	maxUserRecords = 1024
+	// leftPause is how long the queries of a user are refused after a client left a query that did not stop, if that
+	// happened often.
+	leftPause = 5 * time.Second
+)
 
 // userEnds records the users whose queries ran when a process crashed or had to be killed. If a process only ever
 // had queries of one user, this user caused the end. If it had queries of several users, the cause is unknown, and
@@ -40,8 +45,9 @@ type asker struct {
 }
 
 type userRecord struct {
-	// ends are the times of the ends that the user caused. Old ones are dropped.
-	ends []time.Time
+	// ends are the times of the ends that the user caused. left are the times of those that were necessary because a
+	// client left. Old ones are dropped.
+	ends, left []time.Time
 	// last is the time of the last end, whichever user caused it.
 	last time.Time
 }
@@ -72,17 +78,25 @@ func (o *userEnds) check(share string) error {
 	if found == nil {
 		return nil
 	}
-	left := o.refuse - o.now().Sub(found.last)
-	if len(o.recent(found)) < o.most || left <= 0 {
-		return nil
+	if wait := o.refuse - o.now().Sub(found.last); len(o.recent(&found.ends)) >= o.most && wait > 0 {
+		o.refusals.Inc()
+		wait = max(wait.Round(time.Second), time.Second)
+		return errs.New(errs.RateLimited,
+			"%d query processes had to be replaced within %s because of queries of %s; queries of this user are refused for "+
+				"%s; "+
+				"find the statements that do not stop in time or end the process, and write them in another way",
+			len(found.ends), o.window, share, wait).WithRetryAfter(wait)
 	}
-	o.refusals.Inc()
-	left = max(left.Round(time.Second), time.Second)
-	return errs.New(errs.RateLimited,
-		"%d query processes had to be replaced within %s because of queries of %s; queries of this user are refused for "+
-			"%s; "+
-			"find the statements that do not stop in time or end the process, and write them in another way",
-		len(found.ends), o.window, share, left).WithRetryAfter(left)
+	if left := o.recent(&found.left); len(left) >= o.most {
+		if wait := leftPause - o.now().Sub(left[len(left)-1]); wait > 0 {
+			o.refusals.Inc()
+			wait = max(wait.Round(time.Second), time.Second)
+			return errs.New(errs.RateLimited,
+				"%d queries of %s did not stop within %s when their clients left, and their processes had to be replaced; try "+
+					"again in %s", len(left), share, o.window, wait).WithRetryAfter(wait)
+		}
+	}
+	return nil
 }
 
 // watched reports whether a user's queries run in a separate process, and whether the user is to
@@ -94,7 +108,7 @@ func (o *userEnds) watched(share string) (apart, guilty bool) {
 	if found == nil || o.now().Sub(found.last) > o.window {
 		return false, false
 	}
-	return true, len(o.recent(found)) > 0
+	return true, len(o.recent(&found.ends))+len(o.recent(&found.left)) > 0
 }
 
 // find returns the record of a user, or nil. o.mu must be held.
@@ -103,16 +117,17 @@ func (o *userEnds) find(share string) *userRecord {
 	return f
 }
 
-// recent returns the ends within the window, and drops the others. o.mu must be held.
-func (o *userEnds) recent(f *userRecord) []time.Time {
-	for len(f.ends) > 0 && o.now().Sub(f.ends[0]) > o.window {
-		f.ends = f.ends[1:]
+// recent drops the times that are not within the window, and returns the others. o.mu must be held.
+func (o *userEnds) recent(times *[]time.Time) []time.Time {
+	for len(*times) > 0 && o.now().Sub((*times)[0]) > o.window {
+		*times = (*times)[1:]
 	}
-	return f.ends
+	return *times
 }
 
-// recordKill records that a query of the user was ended by KILL and did not stop. The user's queries run in a separate
-// process for a while, because the next query may not stop either, but the end does not count against the user.
+// recordKill records that a query of the user did not stop, and that the user is not to blame. The user's queries run
+// in a separate process for a while, because the next query may not stop either, but the end does not count against
+// the user.
 func (o *userEnds) recordKill(share string) {
 	if share == "" {
 		return
@@ -120,6 +135,26 @@ func (o *userEnds) recordKill(share string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.record(share).last = o.now()
+}
+
+// recordLeft records that a process had to be replaced because a query of the user did not stop when its client left.
+func (o *userEnds) recordLeft(share string) {
+	if share == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.record(share)
+	f.last = o.now()
+	o.add(&f.left, f.last)
+}
+
+// add adds a time to the newest ones. o.mu must be held.
+func (o *userEnds) add(times *[]time.Time, at time.Time) {
+	*times = append(o.recent(times), at)
+	if len(*times) > o.most {
+		*times = (*times)[1:]
+	}
 }
 
 // record returns the record of a user, which it creates if necessary. o.mu must be held.
@@ -148,10 +183,7 @@ func (o *userEnds) recordEnd(share string, alone bool) {
 			"queries of this user run in a separate process for a while", "user", share, "for", o.window)
 		return
 	}
-	f.ends = append(o.recent(f), f.last)
-	if len(f.ends) > o.most {
-		f.ends = f.ends[1:]
-	}
+	o.add(&f.ends, f.last)
 	if len(f.ends) == o.most {
 		o.log.Warn("query worker: too many processes ended because of queries of this user; its queries are refused for a "+
 			"while",

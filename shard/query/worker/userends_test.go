@@ -23,14 +23,26 @@ const (
 // as returns a context for a user. Its deadline is longer than any test.
 func as(t testing.TB, share string) context.Context { return query.WithShare(deadline(t), share) }
 
-// attack sends a statement and disconnects when its first bytes arrive. It returns the outcome.
+// attack sends a statement whose deadline passes when its first bytes arrive. It returns the outcome.
 func attack(t testing.TB, w *Worker, share, sql string) error {
 	t.Helper()
-	ctx, cancel := context.WithCancel(as(t, share))
-	defer cancel()
+	return end(t, w, share, sql, context.DeadlineExceeded)
+}
+
+// leave sends a statement and disconnects when its first bytes arrive. It returns the outcome.
+func leave(t testing.TB, w *Worker, share, sql string) error {
+	t.Helper()
+	return end(t, w, share, sql, context.Canceled)
+}
+
+// end sends a statement, and ends its context with a cause when its first bytes arrive, if it is one that hangs.
+func end(t testing.TB, w *Worker, share, sql string, cause error) error {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(as(t, share))
+	defer cancel(nil)
 	return w.Query(ctx, &query.Request{SQL: sql, Database: "public"}, func([]byte) error {
 		if strings.HasPrefix(sql, "hang") {
-			cancel()
+			cancel(cause)
 		}
 		return nil
 	})
@@ -69,7 +81,7 @@ func TestAttacker(t *testing.T) {
 	first := currentPID(w)
 	var stopped sync.WaitGroup
 	stopped.Go(func() { // returns when its process is killed
-		wantError(t, attack(t, w, mallory, "hang 0"), errs.Cancelled)
+		wantError(t, attack(t, w, mallory, "hang 0"), errs.QueryTimeout)
 	})
 	eventually(t, "another process", func() bool { now := currentPID(w); return now != first && now != 0 })
 	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
@@ -77,7 +89,7 @@ func TestAttacker(t *testing.T) {
 	}
 	pid := currentPID(w)
 	for i := range 4 {
-		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i+1)), errs.Cancelled)
+		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i+1)), errs.QueryTimeout)
 		if _, err := ask(as(t, bob), w, "SELECT 1"); err != nil {
 			t.Errorf("during attack %d: %v", i+1, err)
 		}
@@ -112,7 +124,7 @@ func TestAttacker(t *testing.T) {
 	if _, err := ask(as(t, mallory), w, "SELECT 1"); err != nil {
 		t.Errorf("when the time is over: %v", err)
 	}
-	wantError(t, attack(t, w, mallory, "hang 9"), errs.Cancelled)
+	wantError(t, attack(t, w, mallory, "hang 9"), errs.QueryTimeout)
 	wantError(t, attack(t, w, mallory, "hang 10"), errs.RateLimited)
 	now = now.Add(11 * time.Minute)
 	if apart, guilty := w.userEnds.watched(mallory); apart || guilty {
@@ -124,6 +136,59 @@ func TestAttacker(t *testing.T) {
 func analyze(t testing.TB, w *Worker, share, sql string) error {
 	_, err := w.Analyze(as(t, share), sql, "public")
 	return err
+}
+
+// TestLeft lets a client leave statements that do not stop. Its user runs apart, and is refused only for moments,
+// however often this happens.
+func TestLeft(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
+	now := time.Now()
+	w.userEnds.now = func() time.Time { return now }
+	for i := range 4 {
+		wantError(t, leave(t, w, ann, "hang 1"), errs.Cancelled)
+		if i == 0 {
+			continue
+		}
+		err := leave(t, w, ann, "SELECT 1")
+		wantError(t, err, errs.RateLimited, "did not stop", "user ann", "try again in 5s")
+		if e := errs.From(err); e.RetryAfter != leftPause {
+			t.Errorf("retry after %s", e.RetryAfter)
+		}
+		now = now.Add(leftPause)
+	}
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+	if apart, guilty := w.userEnds.watched(ann); !apart || !guilty || w.suspects.count.Load() != 0 {
+		t.Errorf("apart %v, guilty %v, %d statements", apart, guilty, w.suspects.count.Load())
+	}
+}
+
+// TestStarved checks that a statement may take longer to stop while its process gets no CPU time, and that its end
+// counts against nobody.
+func TestStarved(t *testing.T) {
+	w := openWorker(t, func(c *Config) { c.MaxKills, c.Grace = 1, 500*time.Millisecond })
+	w.usedBy = func(*process) (time.Duration, bool) { return time.Second, true }
+	ctx, cancel := context.WithCancel(as(t, ann))
+	slow := begin(ctx, t, w, "thaw 1s")
+	pid := currentPID(w)
+	cancel()
+	wantError(t, await(t, slow, "the slow query"), errs.Cancelled)
+	if currentPID(w) != pid {
+		t.Error("the process was replaced although the query stopped")
+	}
+	for range refuseAt {
+		wantError(t, attack(t, w, ann, "hang 1"), errs.QueryTimeout)
+	}
+	if got := restarts(t, w, reasonStuck); got != refuseAt {
+		t.Errorf("%v restarts counted", got)
+	}
+	if apart, guilty := w.userEnds.watched(ann); !apart || guilty || w.suspects.count.Load() != 0 {
+		t.Errorf("apart %v, guilty %v, %d statements", apart, guilty, w.suspects.count.Load())
+	}
+	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestUnknownCause ends processes while queries of other users run. These users must never be
@@ -161,7 +226,7 @@ func TestUnknownCause(t *testing.T) {
 func TestAlone(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
 	for i := range 2 {
-		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i)), errs.Cancelled)
+		wantError(t, attack(t, w, mallory, fmt.Sprint("hang ", i)), errs.QueryTimeout)
 		w.mu.Lock()
 		for i := range w.apart {
 			if w.apart[i].owner != "" {

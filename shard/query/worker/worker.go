@@ -30,6 +30,8 @@ type Worker struct {
 	// userEnds are users whose queries ran when processes ended.
 	userEnds *userEnds
 	usage    *cpuUsage
+	// usedBy returns the CPU time of a process. Tests replace it.
+	usedBy func(*process) (time.Duration, bool)
 
 	mu     sync.Mutex // locked before process.mu
 	closed bool
@@ -64,6 +66,7 @@ func Open(cfg Config) (*Worker, error) {
 		cfg: cfg, log: cfg.Logger, analyses: newCache[query.Analysis](cachedStatements),
 		splits: newCache[query.Split](cachedStatements), alive: map[*process]struct{}{}, suspects: newSuspects(),
 		queries: newGate(cfg), parses: newGate(cfg), freed: make(chan struct{}), usage: newCPUUsage(time.Now),
+		usedBy: (*process).readCPU,
 	}
 	for i := range w.apart {
 		w.apart[i].apart = true

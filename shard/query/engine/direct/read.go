@@ -209,6 +209,9 @@ func (d *Run) places(out *Rows) (places []*place, ok bool) {
 		p.OpenCold(parts)
 	}
 	for _, part := range parts {
+		if d.ctx.Err() != nil {
+			return nil, false
+		}
 		if part.Segment != nil && part.Segment.Cold > 0 && lazy {
 			places = append(places, &place{
 				part: &part, rows: part.Segment.Rows, best: d.best(part.Min, part.Max), closed: true,

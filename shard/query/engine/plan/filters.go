@@ -125,7 +125,9 @@ func (c *FilterCache) Tokens(s *query.Segment, f *segment.Filters) *segment.Full
 
 // reduceByFilters excludes row groups and segments whose filters show that none of their rows can
 // matter.
-func reduceByFilters(_ context.Context, p *Plan, s *Source) error {
+//
+// It may read the filters of many files, which takes seconds if they are not cached. So it looks at ctx before each.
+func reduceByFilters(ctx context.Context, p *Plan, s *Source) error {
 	var cold []Part
 	for pt := range s.Parts() {
 		if pt.Segment != nil && pt.Segment.Cold > 0 {
@@ -134,9 +136,9 @@ func reduceByFilters(_ context.Context, p *Plan, s *Source) error {
 	}
 	p.OpenCold(cold)
 	if p.may != nil || len(cold) > 0 {
-		s.keep(p.MeetsFilters)
+		s.keep(func(pt *Part, identity bool) bool { return ctx.Err() == nil && p.MeetsFilters(pt, identity) })
 	}
-	return nil
+	return context.Cause(ctx)
 }
 
 func explainFilters(p *Plan, _ *Source) string {

@@ -89,13 +89,16 @@ func (p *Scope) keys(v any) []key {
 }
 
 // reduceToPages replaces parts in which only a few rows can matter by batches of these rows.
-func reduceToPages(_ context.Context, p *Plan, s *Source) error {
+func reduceToPages(ctx context.Context, p *Plan, s *Source) error {
 	if p.may == nil && !p.trying() {
 		return nil // every row of every part matters
 	}
 	budget := maxReadRows
 	var left []Part
 	for i := range s.Plain {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if rows, ok := p.readRows(&s.Plain[i], s.need, &budget); ok {
 			left = append(left, rows...)
 		} else {
