@@ -78,6 +78,8 @@ type Extent struct {
 	Segments []Segment
 	// Rows counts the rows in segments and in memory.
 	Rows int64
+	// Memory has the rows in memory and their times; nil: the times are not known. Extents leaves it nil.
+	Memory *Segment
 }
 
 // Extents returns the extent of each table by its id. Shards that do not answer are left out. The numbers are

@@ -2,7 +2,7 @@
 // there are too many rows, it chooses a sample to read instead, so that the answer arrives in time.
 //
 // A sample consists of time slices that are spread evenly over the rows. All numbers are estimates: rows are assumed
-// to be evenly distributed between the first and the last time of their file.
+// to be evenly distributed between the first and the last time of their file, or of the memory that contains them.
 package budget
 
 import (
@@ -42,34 +42,62 @@ func Estimate(s *scope.Scope, extents map[uint64]*query.Extent) Read {
 		if e == nil {
 			continue
 		}
-		inFiles := int64(0)
+		known := int64(0)
 		for _, p := range pieces(s, t, e) {
-			if p.share > 0 {
+			if p.share > 0 && !p.memory {
 				r.Segments++
-				r.Rows += int64(float64(p.rows) * p.share)
 			}
-			inFiles += p.rows
+			r.Rows += int64(float64(p.rows) * p.share)
+			known += p.rows
 		}
 		r.Of += len(e.Segments)
-		r.Rows += max(0, e.Rows-inFiles)
+		r.Rows += max(0, e.Rows-known)
 	}
 	return r
 }
 
-// piece has the rows of a file between its first and last time.
+// Most returns the largest possible number of rows in the range of s: all rows of the files that overlap it, and all
+// rows that are in no file.
+func Most(s *scope.Scope, extents map[uint64]*query.Extent) (rows int64) {
+	for _, t := range s.Tables {
+		e := extents[t.Def.ID]
+		if e == nil {
+			continue
+		}
+		rows += e.Rows
+		for _, p := range pieces(s, t, e) {
+			if p.share == 0 {
+				rows -= p.rows
+			}
+		}
+	}
+	return rows
+}
+
+// piece has the rows of a file, or the rows in memory, between their first and last time.
 type piece struct {
 	from, to time.Time
 	rows     int64
 	// share is the fraction of the rows that is in the range.
 	share float64
+	// memory is set for the rows in memory.
+	memory bool
 }
 
-// pieces returns the rows of each file of a table, with times restricted to the range of s.
+// pieces returns the rows of each file of a table, and the rows in memory if their times are known, with times
+// restricted to the range of s.
 func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 	typ := t.Def.TimeIndex().Type
-	out := make([]piece, 0, len(e.Segments))
-	for _, seg := range e.Segments {
-		p := piece{from: scope.TimeOf(seg.MinTime, typ), to: scope.TimeOf(seg.MaxTime, typ), rows: seg.Rows}
+	out := make([]piece, 0, len(e.Segments)+1)
+	all := e.Segments
+	if e.Memory != nil {
+		all = append(slices.Clone(all), *e.Memory)
+	}
+	for i, seg := range all {
+		p := piece{
+			from: scope.TimeOf(seg.MinTime, typ), to: scope.TimeOf(seg.MaxTime, typ), rows: seg.Rows,
+			memory: i == len(e.Segments),
+		}
 		first, last := p.from, p.to
 		if !s.Range.From.IsZero() && p.from.Before(s.Range.From) {
 			p.from = s.Range.From
@@ -101,7 +129,7 @@ func NewSample(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (sa
 	sample = &Sample{slices: map[uint64][]slice{}}
 	for _, t := range s.Tables {
 		e := extents[t.Def.ID]
-		if e == nil || len(e.Segments) == 0 {
+		if e == nil {
 			continue
 		}
 		if list := tableSlices(t, pieces(s, t, e), part); len(list) > 0 {

@@ -20,6 +20,9 @@ var ErrStop = errors.New("scope: enough rows")
 // maxSQL is the longest statement that the engine accepts, in bytes.
 const maxSQL = 256 << 10
 
+// For returns a Scope without tables, to run statements about a database.
+func For(source Source, database string) *Scope { return &Scope{Database: database, source: source} }
+
 // Run runs a SELECT and passes each batch of its rows to each. The batch is valid until each returns.
 func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch) error) error {
 	if len(sql) > maxSQL {

@@ -51,7 +51,7 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	extents := budget.NewExtents(cfg.Source.Extents, cfg.Now)
+	extents := budget.NewExtents(budget.Ask(cfg.Source), cfg.Now)
 	cfg.Source = cachedExtents{cfg.Source, extents}
 	return &Handler{cfg: cfg, fields: fields.New(cfg.Now)}, nil
 }
