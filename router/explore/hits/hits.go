@@ -79,11 +79,13 @@ type counter struct {
 	bounds []time.Time
 	// part is the length of the intervals that the engine counts.
 	part time.Duration
-	// share is the fraction of the rows that is counted.
-	share  float64
-	groups *groups
-	counts map[int][]int64 // by the number of a group
-	total  int64
+	// share is the fraction of the rows that is counted. rows is the estimated number of rows in the range, and most the
+	// largest possible one.
+	share      float64
+	rows, most int64
+	groups     *groups
+	counts     map[int][]int64 // by the number of a group
+	total      int64
 }
 
 // Count counts the rows of s over time. If s has no start, the time of its first row is used.
@@ -130,15 +132,16 @@ func (c *counter) run(ctx context.Context) error {
 		}
 		return c.count(ctx)
 	}
-	rows := budget.Estimate(c.scope, extents).Rows
-	if c.req.Exact || rows <= budget.SampleRows { // the sample would contain all rows
+	c.rows, c.most = budget.Estimate(c.scope, extents).Rows, budget.Most(c.scope, extents)
+	if c.req.Exact || c.rows <= budget.SampleRows { // the sample would contain all rows
 		return count(ctx)
 	}
 	late, err := budget.Try(ctx, c.req.Budget, count)
 	if !late {
 		return err
 	}
-	c.share = float64(budget.SampleRows) / float64(rows)
+	// What cannot be counted in this time is not counted by half either.
+	c.share = min(float64(budget.SampleRows)/float64(c.rows), 1./8)
 	if late, err = budget.Try(ctx, c.req.Budget, count); !late {
 		return err
 	}
@@ -250,19 +253,27 @@ func (c *counter) answer(step time.Duration) *Answer {
 	a.Start = a.Times[0]
 	a.Cut = Cut{First: c.bounds[0].Before(c.scope.Range.From), Last: c.bounds[last].After(c.scope.Range.To)}
 	if c.share < 1 {
-		a.SampledRows = c.total
-		scale := func(n int64) int64 { return int64(math.Round(float64(n) / c.share)) }
-		for _, counts := range c.counts {
-			for i := range counts {
-				counts[i] = scale(counts[i])
-			}
-		}
-		c.total = scale(c.total)
-		a.SampledOf = c.total
+		a.SampledRows, a.SampledOf = int64(math.Round(float64(c.rows)*c.share)), c.rows
+		c.scale()
 	}
 	a.Total = c.total
 	a.Series = c.groups.series(c.counts, last)
 	return a
+}
+
+// scale estimates the counts of all rows from those of a part. Together they do not exceed the number of rows.
+func (c *counter) scale() {
+	by, round := 1/c.share, math.Round
+	if most := float64(c.most) / float64(max(c.total, 1)); by > most {
+		by, round = most, math.Floor
+	}
+	c.total = 0
+	for _, counts := range c.counts {
+		for i, n := range counts {
+			counts[i] = int64(round(float64(n) * by))
+			c.total += counts[i]
+		}
+	}
 }
 
 // stepText formats a step as in requests.

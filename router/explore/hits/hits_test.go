@@ -115,3 +115,29 @@ func TestStep(t *testing.T) {
 		}
 	}
 }
+
+// TestScale checks that estimated counts do not exceed the number of rows, and that their sum is the total.
+func TestScale(t *testing.T) {
+	for _, test := range []struct {
+		share float64
+		most  int64
+		want  []int64
+	}{
+		{0.5, 100, []int64{6, 8, 0}},
+		{0.5, 12, []int64{5, 6, 0}},
+		{0.5, 13, []int64{5, 7, 0}},
+	} {
+		c := &counter{share: test.share, most: test.most, total: 7, counts: map[int][]int64{0: {3, 0, 0}, 1: {0, 4, 0}}}
+		c.scale()
+		sum := int64(0)
+		for i, want := range test.want {
+			n := c.counts[0][i] + c.counts[1][i]
+			if sum += n; n != want {
+				t.Errorf("at most %d rows: %v", test.most, c.counts)
+			}
+		}
+		if c.total != sum || c.total > test.most {
+			t.Errorf("the total is %d of at most %d, the sum is %d", c.total, test.most, sum)
+		}
+	}
+}
