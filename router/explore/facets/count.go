@@ -29,6 +29,9 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 	var together, scattered []*field
 	for _, f := range c.fields {
 		byName[f.name] = &tally{most: c.req.Top}
+		if f.numbers && !f.scattered {
+			byName[f.name].numbers = &numbers{}
+		}
 		switch {
 		case f.scattered:
 			scattered = append(scattered, f)
@@ -58,8 +61,13 @@ func (c *counter) answer(ctx context.Context, byName map[string]*tally) (a *Answ
 		return nil, err
 	}
 	for _, f := range c.fields {
-		out := byName[f.name].field(f.name)
-		if f.numbers && out.Filled > 0 {
+		t := byName[f.name]
+		out := t.field(f.name)
+		switch {
+		case !f.numbers || out.Filled == 0:
+		case t.numbers != nil && !t.numbers.unknown:
+			out.Stats = t.numbers.stats()
+		default:
 			if out.Stats, err = c.describe(ctx, f); err != nil {
 				return nil, err
 			}
@@ -142,6 +150,8 @@ type tally struct {
 	filled, distinct int64
 	estimated        bool // distinct is an estimate
 	top              values
+	// numbers collects the values of a field of numbers; nil if they are not counted one by one.
+	numbers *numbers
 }
 
 // addAll adds values with their counts. If is is not nil, it reports which rows belong to the field.
@@ -157,6 +167,9 @@ func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
 		n := numbers.Value(i)
 		t.filled += n
 		t.distinct++
+		if t.numbers != nil {
+			t.numbers.add(a, i, n)
+		}
 		if len(t.top) == t.most && n < t.top[0].Count {
 			continue
 		}
