@@ -42,6 +42,9 @@ type objectStorage struct {
 	// dir is the folder of the cache.
 	dir    string
 	reader *object.Reader
+	// cache is what reader reads through, cacheBytes its configured size. It is nil without the role shard.
+	cache      *cache.Cache
+	cacheBytes int64
 
 	// checked is closed after a check has succeeded. fault is why the last one failed.
 	checked chan struct{}
@@ -80,6 +83,9 @@ func (n *node) openObjectStorage() error {
 	o.export(n.registry)
 	n.objects = o
 	n.trouble.objects.Store(o)
+	if o.cache != nil {
+		n.run("limiting the cache of object storage", n.limitCache)
+	}
 	if !n.cfg.Has(config.RoleShard) && !n.cfg.Has(config.RoleMeta) {
 		o.pass() // it only reads
 		return nil
@@ -116,6 +122,7 @@ func (n *node) openCache(o *objectStorage) (err error) {
 		return fmt.Errorf("--object-storage-cache-dir: %w", err)
 	}
 	n.onStop("cache of object storage", func(context.Context) error { return kept.Close() })
+	o.cache, o.cacheBytes = kept, size
 	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Bucket: o.guard, Location: o.once.Location()})
 	return nil
 }

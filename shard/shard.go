@@ -166,11 +166,24 @@ func (s *Shard) newMover() *tier.Mover {
 			changed := s.replica.LeadsChanged()
 			return s.replica.LeadsInTerm(), changed
 		},
-		Barrier: func(ctx context.Context) error { _, err := s.ReadBarrier(ctx); return err },
-		Flush:   s.schedule.flush, Propose: s.propose, Room: func() bool { return c.Space() == store.SpaceOK },
+		Barrier:  func(ctx context.Context) error { _, err := s.ReadBarrier(ctx); return err },
+		Alone:    s.alone,
+		HandOver: func(ctx context.Context) error { return s.StepDown(ctx) },
+		Flush:    s.schedule.flush, Propose: s.propose, Room: func() bool { return c.Space() == store.SpaceOK },
 		Clock: func() time.Time { return time.Unix(0, s.clock.entryTime()) },
 		Now:   c.Now, Monotonic: c.Monotonic, Logger: c.Logger, At: c.atStep,
 	})
+}
+
+// alone reports whether this replica is the only voter.
+func (s *Shard) alone() bool {
+	voters := 0
+	for _, m := range s.replica.Stats().Members {
+		if m.Voter {
+			voters++
+		}
+	}
+	return voters <= 1
 }
 
 // propose puts an entry about object storage into the log. refused is why the rules refused it.

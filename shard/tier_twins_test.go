@@ -13,6 +13,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/rules"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -262,4 +263,35 @@ func TestDropTwinsFaults(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestTwinsMakeRoom: while the disk has little space, local segments whose rows are in objects go although they are
+// young, the oldest first.
+func TestTwinsMakeRoom(t *testing.T) {
+	t.Parallel()
+	b := bucket.NewDir(t.TempDir())
+	cfg := tiered(testConfig(t), b)
+	var space atomic.Int32
+	cfg.Space = func() store.Space { return store.Space(space.Load()) }
+	cfg.Now = func() time.Time { return time.Unix(100_000, 0) }
+	cfg.Tier.LocalFor, cfg.Tier.CutBytes = 1000*time.Hour, 1
+	s := openShard(t, cfg)
+	s.stopCompactor()
+	s.mustPut(batch(head(1, 9, 1), "old"))
+	s.move()
+	s.mustPut(batch(head(1, 10, 90_000), "young"))
+	s.move()
+	s.flush()
+	check := func(what string, want int) {
+		t.Helper()
+		s.step()
+		rows, cold := s.allRows(b, 1)
+		if !slices.Equal(rows, []string{"old", "young"}) || cold != want {
+			t.Errorf("%s: rows %q, %d of them from objects, want %d", what, rows, cold, want)
+		}
+	}
+	check("there is space", 0)
+	space.Store(int32(store.SpaceLow))
+	check("there is little space", 1)
+	check("there is still little space", 2)
 }

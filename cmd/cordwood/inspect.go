@@ -43,6 +43,7 @@ determines its kind:
   meta/state.db                 databases, tables, shards, nodes
   meta                          the metadata log
   shards/1/INCARNATION          the incarnation of the shard
+  shards/1/GIVENUP              segments whose rows were given up
   shards/1/MANIFEST             the live segments of a shard
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
@@ -142,7 +143,7 @@ func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) 
 // textFiles lists the names of files that are text.
 var textFiles = []string{
 	"IDENTITY", "PEERS", node.StorageFile, marks.FileName, "INCARNATION", "RECOVERED", "RECOVERING", store.FlushingFile,
-	store.CompactingFile,
+	store.CompactingFile, store.GivenUpFile,
 	"cordwood-backups.json",
 }
 

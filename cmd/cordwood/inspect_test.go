@@ -16,6 +16,7 @@ func TestInspectSmallFiles(t *testing.T) {
 		"IDENTITY":              {`{"format":3}` + "\n", `{"format":3}` + "\n", ""},
 		"PEERS":                 {`{"version":1}`, `{"version":1}`, ""},
 		"STORAGE":               {"{}\n", "{}\n", ""},
+		"GIVENUP":               {"{}\n", "{}\n", ""},
 		"MARKS":                 {"cordwood marks 1\n", "cordwood marks 1\n", ""},
 		"INCARNATION":           {"incarnation 1\n", "incarnation 1\n", ""},
 		"FLUSHING":              {"table 7\n", "table 7\n", ""},

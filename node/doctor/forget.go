@@ -71,6 +71,10 @@ func (d *doctor) forget(file string) (err error) {
 		return errors.New("it is not damaged: no rows were given up")
 	}
 	rows := list[i].Rows
+	if err := store.AddGivenUp(vfs.OS, d.path(dir), &list[i]); err != nil {
+		return err
+	}
+	d.know(filepath.Join(dir, store.GivenUpFile))
 	if err := m.Commit(&manifest.Edit{Remove: []uint64{list[i].ID}}); err != nil {
 		return err
 	}

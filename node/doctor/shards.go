@@ -135,7 +135,9 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 			d.find(Attention, file, "remove it if you put it there", "this is not a file of a shard")
 		}
 	}
-	for _, name := range []string{"INCARNATION", "RECOVERED", "raft/FENCED", store.FlushingFile, store.CompactingFile} {
+	for _, name := range []string{
+		"INCARNATION", "RECOVERED", "raft/FENCED", store.FlushingFile, store.CompactingFile, store.GivenUpFile,
+	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.know(file)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/shard/cold/bucket"
@@ -44,6 +45,8 @@ type Claim struct {
 	written    bool
 	looked     time.Duration
 	found      error // what the last look found
+	// disputed is whether found is not nil. It is read without mu.
+	disputed atomic.Bool
 	// rivals are the notes of others, with when they were last seen to change.
 	rivals map[string]rivalNote
 }
@@ -126,15 +129,12 @@ func (c *Claim) Check(ctx context.Context, term uint64, maxAge time.Duration) er
 		return err
 	}
 	c.looked, c.found = now, found
+	c.disputed.Store(found != nil)
 	return found
 }
 
 // Disputed reports whether the last look found a rival.
-func (c *Claim) Disputed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.found != nil
-}
+func (c *Claim) Disputed() bool { return c.disputed.Load() }
 
 // look compares the notes in the bucket. found is an *ErrRival or nil.
 func (c *Claim) look(ctx context.Context, now time.Duration) (found, err error) {

@@ -22,7 +22,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Config configures a Mover. All fields but At are required.
+// Config configures a Mover. All fields but Alone, HandOver and At are required.
 type Config struct {
 	ShardID, Incarnation uint32
 	Tier                 *Tier
@@ -41,6 +41,10 @@ type Config struct {
 	Leads func() (term uint64, changed <-chan struct{})
 	// Barrier returns nil if this replica leads and has applied all that was committed before the call.
 	Barrier func(context.Context) error
+	// Alone reports whether this replica is the only voter. Nil means that it is.
+	Alone func() bool
+	// HandOver transfers leadership to another voter, if there is one. It must not wait for a Step. It may be nil.
+	HandOver func(context.Context) error
 	// Flush writes all applied rows to segments.
 	Flush func(context.Context) error
 	// Propose puts an entry into the log, with the present time. refused is why the rules refused it.
@@ -86,9 +90,11 @@ type Mover struct {
 	deletes deletes
 	lags    lags
 	stored  storedState
-	found   foundObjects
 	// placed is whether the bucket was found to have what was stored for this shard.
 	placed bool
+	// dropping is held while local segments are removed; guards found.
+	dropping sync.Mutex
+	found    foundObjects
 	// fault is why the last step failed; nil if it did not.
 	fault atomic.Pointer[string]
 
@@ -133,6 +139,7 @@ func (m *Mover) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.end = cancel
 	m.loops.Go(func() { m.loop(ctx) })
+	m.loops.Go(func() { m.makeRoom(ctx) })
 }
 
 // Close ends the work, and waits until it has ended. What was begun is abandoned.
@@ -174,6 +181,29 @@ func (m *Mover) loop(ctx context.Context) {
 		until = now + pause
 		m.cfg.Logger.Warn("could not move old rows to object storage; they stay on the local disk", "error", err,
 			"retry_in", pause)
+	}
+}
+
+// roomEvery is how often it is seen whether local segments have to make room.
+const roomEvery = 5 * time.Second
+
+// makeRoom removes local segments whose rows are in the bucket while there is little space. It does not wait for a
+// step, which may be storing objects for long.
+func (m *Mover) makeRoom(ctx context.Context) {
+	ticker := time.NewTicker(roomEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if m.cfg.Room() {
+			continue
+		}
+		if err := m.dropTwins(ctx); err != nil && ctx.Err() == nil {
+			m.cfg.Logger.Warn("could not remove local segments whose rows are in object storage, to make room", "error", err)
+		}
 	}
 }
 
@@ -294,23 +324,45 @@ func (m *Mover) writeSets(ctx context.Context) error {
 	return m.cfg.Flush(ctx)
 }
 
-// dropTwins removes local segments whose rows are in objects, and old. Every replica does. It looks for the objects
-// first, because they may be the only other copy of the rows.
+// dropTwins removes local segments whose rows are in objects, and old. Every replica does. While there is little space,
+// it also removes younger ones, the oldest first.
 func (m *Mover) dropTwins(ctx context.Context) error {
+	m.dropping.Lock()
+	defer m.dropping.Unlock()
 	if m.cfg.Tier.LocalFor == 0 || m.claim.Disputed() {
 		return nil
 	}
 	m.at("drop")
-	before := m.cfg.Now().Add(-m.cfg.Tier.LocalFor)
+	for age := m.cfg.Tier.LocalFor; ; age /= 2 {
+		if age < youngest {
+			age = 0
+		}
+		dropped, err := m.dropOlder(ctx, age)
+		if dropped || err != nil || age == 0 || m.cfg.Room() || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// youngest is the age below which all local segments whose rows are in the bucket make room at once.
+const youngest = time.Minute
+
+// dropOlder removes local segments whose rows are in objects, and all older than an age; of any age if it is 0. It
+// looks for the objects first, because they may be the only other copy of the rows.
+func (m *Mover) dropOlder(ctx context.Context, age time.Duration) (dropped bool, err error) {
+	before := time.Time{}
+	if age > 0 {
+		before = m.cfg.Now().Add(-age)
+	}
 	m.look(ctx, m.cfg.Store.Ledger.TwinObjects(before))
 	segments, bytes, err := m.cfg.Store.Ledger.DropTwins(before, m.found.has)
 	if errors.Is(err, store.ErrReplaced) {
-		return nil // a compaction replaced some of them
+		return false, nil // a compaction replaced some of them
 	}
 	if segments > 0 {
 		m.cfg.Logger.Info("removed local segments whose rows are in object storage", "segments", segments, "bytes", bytes)
 	}
-	return err
+	return segments > 0, err
 }
 
 // at calls Config.At.

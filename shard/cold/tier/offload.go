@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"sync"
 
+	"cordwood/proto/words"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/states"
@@ -29,6 +30,8 @@ type attempt struct {
 	rows         *store.CutRows
 	tables       map[uint64]*store.CutTable
 	jobs         []job
+	// givenUp are the rows of tables that the cut lacks because an operator gave them up.
+	givenUp map[uint64]int64
 	// objects are those of each job, in the order of the jobs. They are nil until all are stored.
 	objects [][]cold.Object
 }
@@ -105,6 +108,7 @@ func (m *Mover) begin(ctx context.Context, term uint64, open *manifest.Cut) erro
 	for i := range rows.Segments {
 		if s := &rows.Segments[i]; s.Damaged != "" {
 			rows.Close()
+			m.handOver(ctx)
 			return fmt.Errorf("shard %d: cut %d: segment %s is damaged, so its rows cannot be stored: %s; they are moved when "+
 				"another replica leads or the segment was repaired", m.cfg.ShardID, open.Number, s.FileName(), s.Damaged)
 		}
@@ -116,6 +120,10 @@ func (m *Mover) begin(ctx context.Context, term uint64, open *manifest.Cut) erro
 	a := &attempt{number: open.Number, term: term, rows: rows, tables: map[uint64]*store.CutTable{}}
 	for i := range rows.Tables {
 		a.tables[rows.Tables[i].Def.ID] = &rows.Tables[i]
+	}
+	if err := m.findGivenUp(a, open); err != nil {
+		rows.Close()
+		return err
 	}
 	a.jobs = plan(rows, jobBytes)
 	a.objects = make([][]cold.Object, len(a.jobs))
@@ -205,7 +213,7 @@ func (m *Mover) key(a *attempt, o *cold.Object) string {
 // offload returns the entry's content.
 func (a *attempt) offload(open *manifest.Cut) *rules.Offload {
 	out := &rules.Offload{Number: open.Number}
-	kept, had := map[uint64]int64{}, map[uint64]int64{}
+	kept, had := map[uint64]int64{}, a.had()
 	for _, list := range a.objects {
 		for i := range list {
 			for _, t := range list[i].Spans() {
@@ -214,6 +222,18 @@ func (a *attempt) offload(open *manifest.Cut) *rules.Offload {
 			out.Objects = append(out.Objects, list[i])
 		}
 	}
+	for i := range open.Tables {
+		id := open.Tables[i].TableID
+		out.Tables = append(out.Tables, rules.Offloaded{
+			TableID: id, Kept: kept[id], LeftOut: had[id] - kept[id] + a.givenUp[id],
+		})
+	}
+	return out
+}
+
+// had returns the number of rows in segments of each table of the cut.
+func (a *attempt) had() map[uint64]int64 {
+	had := map[uint64]int64{}
 	for i := range a.rows.Segments {
 		s := &a.rows.Segments[i]
 		for _, span := range spansOf(&s.Meta) {
@@ -222,11 +242,56 @@ func (a *attempt) offload(open *manifest.Cut) *rules.Offload {
 			}
 		}
 	}
-	for i := range open.Tables {
-		id := open.Tables[i].TableID
-		out.Tables = append(out.Tables, rules.Offloaded{TableID: id, Kept: kept[id], LeftOut: had[id] - kept[id]})
+	return had
+}
+
+// findGivenUp finds the rows that the cut lacks because an operator gave them up. The log has counted them, so without
+// them the offload would be refused for ever. If there are other voters, one of them may have the rows: it should lead.
+func (m *Mover) findGivenUp(a *attempt, open *manifest.Cut) error {
+	list, err := store.ReadGivenUp(m.cfg.FS, m.cfg.Dir)
+	if err != nil || len(list) == 0 {
+		return err
 	}
-	return out
+	given := map[uint64]int64{}
+	for i := range list {
+		for _, span := range list[i].Tables {
+			if t := a.tables[span.TableID]; t != nil && !t.Merges && t.Has(span, list[i].Order) {
+				given[span.TableID] += span.Rows
+			}
+		}
+	}
+	had, lacks := a.had(), int64(0)
+	a.givenUp = map[uint64]int64{}
+	for i := range open.Tables {
+		// The list may be older than the files, which may have come from another replica since.
+		t := &open.Tables[i]
+		if missing := t.Rows - had[t.TableID]; !t.Unknown && missing > 0 && missing <= given[t.TableID] {
+			a.givenUp[t.TableID] = missing
+			lacks += missing
+		}
+	}
+	switch {
+	case lacks == 0:
+	case m.cfg.Alone != nil && !m.cfg.Alone():
+		m.handOver(context.Background())
+		return fmt.Errorf("shard %d: cut %d: %s of it were given up on this node; they are moved when another replica leads "+
+			"that has them", m.cfg.ShardID, open.Number, words.Count(lacks, "row"))
+	default:
+		m.cfg.Logger.Warn("rows that were given up are left out of the objects", "cut", open.Number, "rows", lacks)
+	}
+	return nil
+}
+
+// handOver lets another replica lead, which may have rows that this one lacks.
+func (m *Mover) handOver(ctx context.Context) {
+	if m.cfg.HandOver == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, minPause)
+	defer cancel()
+	if err := m.cfg.HandOver(ctx); err != nil {
+		m.cfg.Logger.Debug("could not transfer leadership to a replica that may have all rows of a cut", "error", err)
+	}
 }
 
 // isMismatch reports whether an offload was refused because of the number of rows.
