@@ -123,7 +123,9 @@ func (n *node) openCache(o *objectStorage) (err error) {
 	}
 	n.onStop("cache of object storage", func(context.Context) error { return kept.Close() })
 	o.cache, o.cacheBytes = kept, size
-	o.reader = object.New(object.Config{Cache: kept, Dir: o.dir, Bucket: o.guard, Location: o.once.Location()})
+	o.reader = object.New(object.Config{
+		Cache: kept, Dir: o.dir, Bucket: o.guard, Location: o.once.Location(), Logger: n.log,
+	})
 	return nil
 }
 

@@ -369,7 +369,7 @@ func (w *coldWorld) fails(t *testing.T, t1 *schemapb.Table) {
 	w.bucket.set(down)
 	const sql = "SELECT host, count(*) FROM t1 GROUP BY host"
 	for want, reader := range map[string]*object.Reader{
-		"object storage does not answer (s3://logs/prod: i/o timeout): 3 objects with rows of 2024-10-04 to 2024-10-06 " +
+		"object storage does not answer: 3 objects with rows of 2024-10-04 to 2024-10-06 " +
 			"are needed": object.New(object.Config{Cache: c, Dir: dir, Location: "s3://logs/prod"}),
 		"this server has no object storage: 3 objects with rows of 2024-10-04 to 2024-10-06 are needed; start it with the " +
 			"settings of object storage that the other servers have": nil,

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,12 +28,41 @@ type Config struct {
 	Dir string
 	// Bucket has the objects, for reading whole ones past the cache.
 	Bucket bucket.Bucket
-	// Location is the location of the bucket for display.
+	// Location is the location of the bucket, which clients do not see.
 	Location string
+	// Logger gets the causes of errors, which clients do not see. It may be nil.
+	Logger *slog.Logger
 }
 
 // Reader makes objects readable for queries. A nil Reader makes queries that fail if they need an object.
-type Reader struct{ cfg Config }
+type Reader struct {
+	cfg Config
+
+	mu sync.Mutex // guards the rest
+	// said is when the last cause was logged, and text the cause.
+	said time.Time
+	text string
+}
+
+// sayEvery is how often the same cause is logged.
+const sayEvery = time.Minute
+
+// say logs the cause of an error. While object storage does not answer, each query fails with the same one.
+func (r *Reader) say(err error) {
+	if r == nil || r.cfg.Logger == nil {
+		return
+	}
+	text, now := err.Error(), time.Now()
+	r.mu.Lock()
+	known := text == r.text && now.Sub(r.said) < sayEvery
+	if !known {
+		r.said, r.text = now, text
+	}
+	r.mu.Unlock()
+	if !known {
+		r.cfg.Logger.Warn("rows in object storage could not be read for a query", "location", r.cfg.Location, "error", err)
+	}
+}
 
 // New returns a Reader.
 func New(cfg Config) *Reader {
@@ -146,7 +177,21 @@ func (q *Query) Cost(ctx context.Context, wants []query.Want) (done, more query.
 // retryAfter is the time after which a query may succeed that failed because of the bucket.
 const retryAfter = 5 * time.Second
 
-// failed returns the error of a fetch for clients.
+// keyOf returns the key of the object that an error is about, in brackets, or nothing. It has only ids.
+func (q *Query) keyOf(err error) string {
+	b := (*bucket.Error)(nil)
+	if !errors.As(err, &b) {
+		return ""
+	}
+	key, ok := strings.CutPrefix(b.At, strings.TrimSuffix(q.r.cfg.Location, "/")+"/")
+	if !ok || key == "" {
+		return ""
+	}
+	return " (" + key + ")"
+}
+
+// failed returns the error of a fetch for clients. Users who may only query rows see neither addresses nor credentials
+// nor paths of the server: the log has these.
 func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -165,27 +210,21 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 		}
 		return e
 	}
+	q.r.say(err)
 	kind, known := bucket.KindOf(err)
-	cause, at := err, q.r.cfg.Location
-	if b := (*bucket.Error)(nil); errors.As(err, &b) {
-		cause = b.Err
-		if b.At != "" && (kind == bucket.NotFound || kind == bucket.Damaged) {
-			at = b.At // which object it is
-		}
-	}
-	what := "cannot be read"
+	what := "cannot be read; the log of the server has the reason"
 	switch {
 	case !known:
 	case kind == bucket.Unavailable || kind == bucket.Throttled:
 		what = "does not answer"
 	case kind == bucket.Forbidden:
-		what = "refuses access; check the credentials of the server and the policy of the bucket"
+		what = "refuses access; an operator has to check the credentials of the server and the policy of the bucket"
 	case kind == bucket.NotFound || kind == bucket.NoBucket:
-		what = "lacks an object; restore it from a copy of the bucket"
+		what = "lacks an object" + q.keyOf(err) + "; restore it from a copy of the bucket"
 	case kind == bucket.Damaged:
-		what = "returns damaged bytes; restore the object from a copy of the bucket"
+		what = "returns damaged bytes" + q.keyOf(err) + "; restore the object from a copy of the bucket"
 	}
-	e := errs.New(errs.ObjectStorageUnavailable, "object storage %s (%s: %s): %s", what, at, cause, days(of))
+	e := errs.New(errs.ObjectStorageUnavailable, "object storage %s: %s", what, days(of))
 	e.Err = err
 	if known && (kind == bucket.Unavailable || kind == bucket.Throttled) || errors.Is(err, cache.ErrLost) {
 		return e.WithRetryAfter(retryAfter)

@@ -1,0 +1,46 @@
+package object
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"cordwood/shard/cold"
+	"cordwood/shard/cold/bucket"
+)
+
+// TestErrorsForClients: clients see neither the address of the service, nor its location, nor credentials, nor paths.
+// The log has the cause.
+func TestErrorsForClients(t *testing.T) {
+	t.Parallel()
+	cause := errors.New(`Get "http://10.0.0.7:9000/logs": check the credentials: key AKIA7 of AWS_ACCESS_KEY_ID`)
+	at := "s3://logs/prod/c1/data/7/1/0/1-2-3-4.parquet"
+	object := &cold.Object{Key: "c1/data/7/1/0/1-2-3-4.parquet", Day: 20_000}
+	for want, err := range map[string]error{
+		"does not answer: an object with rows of 2024-10-04": &bucket.Error{Kind: bucket.Unavailable, At: at, Err: cause},
+		"refuses access": &bucket.Error{Kind: bucket.Forbidden, At: at, Err: cause},
+		"lacks an object (c1/data/7/1/0/1-2-3-4.parquet)": &bucket.Error{Kind: bucket.NotFound, At: at, Err: cause},
+		"damaged bytes (c1/data/7/1/0/1-2-3-4.parquet)":   &bucket.Error{Kind: bucket.Damaged, At: at, Err: cause},
+		"lacks an object;": &bucket.Error{Kind: bucket.NoBucket, At: "s3://logs/prod", Err: cause},
+		"cannot be read;":  cause,
+	} {
+		log := &bytes.Buffer{}
+		q := &Query{r: New(Config{Location: "s3://logs/prod", Logger: slog.New(slog.NewTextHandler(log, nil))})}
+		for range 2 {
+			got := q.failed(t.Context(), err, []*cold.Object{object}).Error()
+			if !strings.Contains(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+			for _, secret := range []string{"10.0.0.7", "AKIA", "s3://", "AWS_"} {
+				if strings.Contains(got, secret) {
+					t.Errorf("%q has %s", got, secret)
+				}
+			}
+		}
+		if n := strings.Count(log.String(), "10.0.0.7"); n != 1 {
+			t.Errorf("%s: the log has the cause %d times: %s", want, n, log)
+		}
+	}
+}
