@@ -7,6 +7,8 @@
 // database with the fewest running queries, in it to the user with the fewest, and among these to the one who has
 // waited longest.
 //
+// A query that waits for something slow, such as object storage, can lend its slot meanwhile; see Slot.
+//
 // Places limits other work, which only computes, and divides it among databases too.
 package turns
 
@@ -54,6 +56,7 @@ type Gate struct {
 	mu     sync.Mutex // guards the fields below
 	used   int
 	waits  int
+	away   int                 // queries that have lent their slot
 	shares map[shareKey]*share // users with running or waiting queries, by database
 	users  map[string]*user
 	groups map[string]*group // databases that had queries lately
@@ -69,18 +72,19 @@ type share struct {
 	user    *user
 	group   *group
 	running int
+	away    int
 	waiting list.List // of *turn
 	last    uint64    // number of its last grant
 }
 
 // user counts the queries of a user in all databases.
-type user struct{ running, waiting int }
+type user struct{ running, waiting, away int }
 
 // group counts the queries of a database.
 type group struct {
-	running, waiting int
-	last             uint64    // number of its last grant
-	seen             time.Time // when it last had queries
+	running, waiting, away int
+	last                   uint64    // number of its last grant
+	seen                   time.Time // when it last had queries
 }
 
 // activeFor is how long a database without queries counts as one that has them.
@@ -91,6 +95,8 @@ type turn struct {
 	share *share
 	at    *list.Element
 	ready chan error
+	// back means that the query has run before, and lent its slot.
+	back bool
 }
 
 // New returns a Gate.
@@ -118,33 +124,34 @@ func (g *Gate) Enter(ctx context.Context, user string) (leave func(), err error)
 
 // EnterDatabase is Enter for a query of a database. The error may also be one of Config.Over.
 func (g *Gate) EnterDatabase(ctx context.Context, database, user string) (leave func(), err error) {
-	key := shareKey{database, user}
-	t, err := g.queue(key)
+	s, err := g.Slot(ctx, database, user)
 	if err != nil {
 		return nil, err
 	}
-	leave = func() { g.leave(key) }
-	if t == nil {
-		return leave, nil
+	return s.Leave, nil
+}
+
+// await waits until a query may run, or for at most a time if it is not 0.
+func (g *Gate) await(ctx context.Context, t *turn, most time.Duration) error {
+	var late <-chan time.Time
+	if most > 0 {
+		timer := time.NewTimer(most)
+		defer timer.Stop()
+		late = timer.C
 	}
-	timer, look := time.NewTimer(g.maxWait), time.NewTicker(lookAgain)
-	defer timer.Stop()
+	look := time.NewTicker(lookAgain)
 	defer look.Stop()
 	for {
 		select {
-		case err = <-t.ready:
+		case err := <-t.ready:
+			return err
 		case <-look.C:
 			g.again() // the limit of a database may have changed
-			continue
-		case <-timer.C:
-			err = g.giveUp(t, g.waitedInVain(t.share))
+		case <-late:
+			return g.giveUp(t, g.waitedInVain(t.share))
 		case <-ctx.Done():
-			err = g.giveUp(t, g.endedWaiting(ctx.Err(), t.share))
+			return g.giveUp(t, g.endedWaiting(ctx.Err(), t.share))
 		}
-		if err != nil {
-			return nil, err
-		}
-		return leave, nil
 	}
 }
 
@@ -250,6 +257,9 @@ func (g *Gate) makeRoom(s *share) bool {
 		}
 	}
 	last := most.waiting.Back()
+	if last.Value.(*turn).back {
+		return false
+	}
 	most.waiting.Remove(last)
 	g.wait(most, -1)
 	g.forget(most)
@@ -382,14 +392,14 @@ func (g *Gate) giveUp(t *turn, err error) error {
 
 // forget removes a share, user and database without running or waiting queries. A database is removed later.
 func (g *Gate) forget(s *share) {
-	if s.running == 0 && s.waiting.Len() == 0 && g.shares[s.key] == s {
+	if s.running == 0 && s.away == 0 && s.waiting.Len() == 0 && g.shares[s.key] == s {
 		delete(g.shares, s.key)
 	}
-	if s.user.running == 0 && s.user.waiting == 0 && g.users[s.key.user] == s.user && !g.uses(s.user) {
+	if s.user.running == 0 && s.user.away == 0 && s.user.waiting == 0 && g.users[s.key.user] == s.user && !g.uses(s.user) {
 		delete(g.users, s.key.user)
 	}
 	for name, d := range g.groups {
-		if d.running == 0 && d.waiting == 0 && time.Since(d.seen) >= activeFor {
+		if d.running == 0 && d.away == 0 && d.waiting == 0 && time.Since(d.seen) >= activeFor {
 			delete(g.groups, name)
 		}
 	}
