@@ -204,6 +204,9 @@ func TestServer(t *testing.T) {
 		"another clock": {func(s *fakeServer) { s.date = s.date.Add(time.Hour) }, "the clock of http://there is ", 1},
 		"gone":          {func(s *fakeServer) { delete(s.answers, "/health") }, "no answer from /health", 1},
 		"not ready":     {func(s *fakeServer) { delete(s.answers, "/ready") }, "alive but not ready", 1},
+		"a warning": {func(s *fakeServer) {
+			s.answers["/ready"] = `{"warnings":["tables were last committed 2h0m0s ago"]}`
+		}, "the server warns: tables were last committed 2h0m0s ago", 1},
 		"another build": {func(s *fakeServer) {
 			s.answers["/status"] = `{"version":"v2"}`
 		}, "the server is version v2, this program v1", 0},

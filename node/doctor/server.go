@@ -48,9 +48,16 @@ func (d *doctor) server(ctx context.Context) {
 	if at, err := http.ParseTime(header.Get("Date")); err == nil {
 		d.differs(s.Server(), at, before, time.Now())
 	}
-	if _, _, err := d.ask(ctx, "/ready", url.Values{"for": {"writes"}}); err != nil {
+	body, _, err := d.ask(ctx, "/ready", url.Values{"for": {"writes"}})
+	if err != nil {
 		d.find(Attention, "", "its log has details", "the server is alive but not ready: %v", err)
 		return
+	}
+	var ready struct{ Warnings []string }
+	if json.Unmarshal(body, &ready) == nil {
+		for _, w := range ready.Warnings {
+			d.find(Attention, "", "", "the server warns: %s", w)
+		}
 	}
 	if body, _, err := d.ask(ctx, "/status", nil); err == nil && d.cfg.Version != "" {
 		var st struct{ Version string }

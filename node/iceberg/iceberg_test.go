@@ -611,3 +611,28 @@ func TestManyObjects(t *testing.T) {
 		t.Errorf("%d commits", w.commits[7].Version)
 	}
 }
+
+// TestLate has a shard that does not answer for hours.
+func TestLate(t *testing.T) {
+	w := newWorld(t, "v2")
+	c := w.committer(nil)
+	w.add(1, 10, true)
+	run := func(leaders map[uint32]string) string {
+		c.Run(t.Context(), []*schema.Table{w.table}, leaders)
+		return fmt.Sprint(c.Warnings())
+	}
+	good := map[uint32]string{1: "n1"}
+	run(good)
+	if got := run(nil); got != "[]" {
+		t.Errorf("warnings %s", got)
+	}
+	w.now = w.now.Add(2 * late)
+	const want = "[tables with the option iceberg were last committed 2h0m0s ago: objects of shard 1: the shard has no " +
+		"leader]"
+	if got := run(nil); got != want {
+		t.Errorf("warnings %s, want %s", got, want)
+	}
+	if got := run(good); got != "[]" {
+		t.Errorf("warnings %s", got)
+	}
+}

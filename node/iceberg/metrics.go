@@ -10,6 +10,9 @@ import (
 	"cordwood/proto/words"
 )
 
+// late is the age of the last good Run from which operators are warned.
+const late = time.Hour
+
 // metrics count what this node did as the coordinating node.
 type metrics struct {
 	commits, failures prometheus.Counter
@@ -88,8 +91,13 @@ func (c *Committer) report(all []*schema.Table, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := c.cfg.Now()
 	if n.good = c.good; err == nil || n.good.IsZero() {
-		n.good = c.cfg.Now()
+		n.good = now
+	}
+	if age := now.Sub(n.good); err != nil && age >= late {
+		n.warnings = append(n.warnings, fmt.Sprintf("tables with the option iceberg were last committed %s ago: %v",
+			age.Round(time.Minute), err))
 	}
 	c.troubles = n
 }
