@@ -134,7 +134,8 @@ func (n *node) openShards(shares config.Shares) error {
 				},
 				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders, Tier: tier,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,
-				Agreed: n.clocks.Agreed, ClusterVersion: n.meta.ClusterVersion,
+				Members: func() []string { return n.replicas(o.ID) },
+				Agreed:  n.clocks.Agreed, ClusterVersion: n.meta.ClusterVersion,
 				Places:      n.places,
 				LogDeadline: n.cfg.Disk.WriteDeadline, DiskFull: n.disk.found, Registerer: n.registry,
 			})

@@ -48,6 +48,9 @@ type Config struct {
 	// Peers connects to the shard service of a node, from which a replica that is too far behind
 	// fetches the shard's state. It must not block. Required with Transport.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
+	// Members lists the nodes on which the metadata place replicas of the shard. It must not block. A
+	// new replica in an empty Dir asks them how far the group is. Required with Transport.
+	Members func() []string
 	// TrailingBytes is how many bytes of its log a shard with several replicas keeps for replicas that
 	// are behind. The default value is 256 MiB.
 	TrailingBytes int64
@@ -177,6 +180,7 @@ func (c Config) Validate() error {
 	fault(c.Dir == "", "Dir is empty; set the folder of the shard")
 	fault(c.NodeID == "", "NodeID is empty; set the id of this node")
 	fault(c.Transport != nil && c.Peers == nil, "Peers is nil, but Transport is set; set both or neither")
+	fault(c.Transport != nil && c.Members == nil, "Members is nil, but Transport is set; set both or neither")
 	fault(c.FlushBytes < 0, "FlushBytes is %d, want a positive number", c.FlushBytes)
 	fault(c.FlushLogBytes < 0, "FlushLogBytes is %d, want a positive number", c.FlushLogBytes)
 	fault(c.FlushAge < 0, "FlushAge is %s, want a positive duration", c.FlushAge)

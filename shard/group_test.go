@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"slices"
@@ -203,6 +204,11 @@ func (g *group) config(id string, founders []string) Config {
 	cfg.NodeID, cfg.Dir = id, filepath.Join(g.t.TempDir(), id)
 	cfg.Bootstrap, cfg.Founders = len(founders) > 0, founders
 	cfg.FailStop = func(err error) { g.t.Errorf("node %s failed: %v", id, err) }
+	cfg.Members = func() []string {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return slices.Collect(maps.Keys(g.nodes))
+	}
 	cfg.Peers = func(node string) (grpc.ClientConnInterface, error) {
 		peer := g.node(node)
 		if peer == nil || apart(n, peer) {

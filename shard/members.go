@@ -10,6 +10,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/shardpb"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
@@ -89,6 +90,33 @@ func (s *Shard) Incarnation() uint32 { return s.cfg.Incarnation }
 func (s *Shard) ReadBarrier(ctx context.Context) (index uint64, err error) {
 	index, _, err = s.replica.ReadIndex(ctx)
 	return index, err
+}
+
+// askProgress asks the leader, which is on another node, how far the group is.
+func (s *Shard) askProgress(ctx context.Context) (replica.Progress, error) {
+	failed := fmt.Errorf("shard %d is placed on no other node", s.cfg.ID)
+	for _, node := range s.cfg.Members() {
+		if node == s.cfg.NodeID {
+			continue
+		}
+		conn, err := s.cfg.Peers(node)
+		if err != nil {
+			failed = err
+			continue
+		}
+		limited, cancel := context.WithTimeout(ctx, time.Second) // the next one may lead
+		resp, err := shardpb.NewShardServiceClient(conn).ReadBarrier(limited, &shardpb.ReadBarrierRequest{ShardId: s.cfg.ID})
+		cancel()
+		if err == nil && resp.Incarnation != 0 && resp.Incarnation != s.cfg.Incarnation {
+			err = fmt.Errorf("node %s leads incarnation %d of shard %d, and this replica belongs to incarnation %d", node,
+				resp.Incarnation, s.cfg.ID, s.cfg.Incarnation)
+		}
+		if err == nil {
+			return replica.Progress{Term: resp.Term, Index: resp.Committed}, nil
+		}
+		failed = err
+	}
+	return replica.Progress{}, failed
 }
 
 // WaitApplied waits until this replica has applied an index that Write or ReadBarrier returned on

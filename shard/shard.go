@@ -227,10 +227,15 @@ func (s *Shard) open() (err error) {
 	if s.ahead, err = s.installer.Open(s.store.Tables.Base); err != nil {
 		return err
 	}
+	var progress func(context.Context) (replica.Progress, error)
+	if s.cfg.Transport != nil {
+		progress = s.askProgress
+	}
 	member, err := replica.Open(replica.Config{
 		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, store.RaftDirName),
 		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport,
-		Logger: s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
+		Progress: progress,
+		Logger:   s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 		TrailingBytes: s.cfg.TrailingBytes, TrailingLogs: s.cfg.trailing, HeartbeatTimeout: s.cfg.heartbeat,
 	})

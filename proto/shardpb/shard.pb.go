@@ -1488,8 +1488,14 @@ func (x *ReadBarrierRequest) GetShardId() uint32 {
 }
 
 type ReadBarrierResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Index uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	// term is the term in which the node leads. committed is the index of an entry of this term that
+	// was committed before the answer. incarnation is that of the group. They are 0 from nodes of
+	// earlier versions.
+	Term          uint64 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Committed     uint64 `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"`
+	Incarnation   uint32 `protobuf:"varint,4,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1527,6 +1533,27 @@ func (*ReadBarrierResponse) Descriptor() ([]byte, []int) {
 func (x *ReadBarrierResponse) GetIndex() uint64 {
 	if x != nil {
 		return x.Index
+	}
+	return 0
+}
+
+func (x *ReadBarrierResponse) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *ReadBarrierResponse) GetCommitted() uint64 {
+	if x != nil {
+		return x.Committed
+	}
+	return 0
+}
+
+func (x *ReadBarrierResponse) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
 	}
 	return 0
 }
@@ -4638,9 +4665,12 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x06voters\x18\x01 \x03(\tR\x06voters\x12\x1a\n" +
 	"\blearners\x18\x02 \x03(\tR\blearners\"/\n" +
 	"\x12ReadBarrierRequest\x12\x19\n" +
-	"\bshard_id\x18\x01 \x01(\rR\ashardId\"+\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\"\x7f\n" +
 	"\x13ReadBarrierResponse\x12\x14\n" +
-	"\x05index\x18\x01 \x01(\x04R\x05index\"`\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x1c\n" +
+	"\tcommitted\x18\x03 \x01(\x04R\tcommitted\x12 \n" +
+	"\vincarnation\x18\x04 \x01(\rR\vincarnation\"`\n" +
 	"\x13DefineTablesRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12.\n" +
 	"\x06tables\x18\x02 \x03(\v2\x16.cordwood.schema.TableR\x06tables\",\n" +

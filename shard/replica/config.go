@@ -2,6 +2,7 @@ package replica
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -49,6 +50,10 @@ type Config struct {
 	// it if it has a method Close. Nil means that there are no other members. If it has a method
 	// LostPeers, as in package transport, this method returns the record of lost nodes.
 	Transport raft.Transport
+	// Progress asks the leader how far the group is. A member that is created in an empty Dir without
+	// Bootstrap answers no requests until it has succeeded; see joining. If it is nil, the caller
+	// makes sure that no member is removed and added again with an empty Dir.
+	Progress func(context.Context) (Progress, error)
 	// Logger receives the log records of the replica and of raft; most of raft's lines have level
 	// debug. The default value discards.
 	Logger *slog.Logger

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -70,6 +71,8 @@ type opening struct {
 	cfg    Config
 	logger hclog.Logger // for the libraries
 	past   *raftlog.History
+	// joining is nil unless the member is a new one of a group that exists.
+	joining *joining
 }
 
 func (o *opening) run() (err error) {
@@ -161,15 +164,22 @@ func (o *opening) makeWire() error {
 	if err != nil {
 		return err
 	}
+	if o.joining, err = o.joins(); err != nil {
+		return err
+	}
+	refuseFenced := refuseFenced(cfg.Group, fenced, &r.running)
 	below := cfg.Transport
 	if below == nil {
 		below = wire.Loopback(raft.ServerAddress(cfg.NodeID))
 	}
 	conf := wire.Config{
 		Below: below, Ended: r.ended, Leads: r.running.leads, LastIndex: r.running.lastIndex,
-		Refuse:   refuseFenced(cfg.Group, fenced, &r.running),
-		Stuck:    func() bool { return r.log.BusyFor() > stuckAfter },
-		Snapshot: func(rpc raft.RPC, req *raft.InstallSnapshotRequest) { r.install.take(rpc, req) },
+		Refuse: func(node string, request any) string {
+			return cmp.Or(refuseFenced(node), o.joining.refuse(request))
+		},
+		MayNotLead: o.joining.mayNotLead,
+		Stuck:      func() bool { return r.log.BusyFor() > stuckAfter },
+		Snapshot:   func(rpc raft.RPC, req *raft.InstallSnapshotRequest) { r.install.take(rpc, req) },
 	}
 	if bounded, ok := cfg.FSM.(Bounded); ok {
 		conf.Crowded = bounded.Crowded
@@ -177,6 +187,20 @@ func (o *opening) makeWire() error {
 	}
 	r.wire = wire.New(conf)
 	return nil
+}
+
+// joins returns the state of a member that is new in an existing group, or nil.
+func (o *opening) joins() (*joining, error) {
+	last, err := o.r.log.LastIndex()
+	if err != nil {
+		return nil, err
+	}
+	newest, err := o.r.snaps.Newest()
+	if err != nil {
+		return nil, err
+	}
+	fresh := last == 0 && newest == nil && !o.cfg.Bootstrap && o.cfg.Progress != nil
+	return joins(o.cfg, fresh, &o.r.running)
 }
 
 // start creates the group if there is none, and starts raft.
@@ -217,6 +241,9 @@ func (o *opening) start() (err error) {
 	default:
 	}
 	r.wire.Start()
+	if o.joining != nil {
+		r.watching.Go(func() { o.joining.learn(r.ended, cfg.Progress) })
+	}
 	return o.elect()
 }
 

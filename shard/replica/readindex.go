@@ -109,35 +109,43 @@ func (r *Replica) verifyOnce() error {
 // when ReadIndex returns. Only the leader can answer; on other members the reason of the error is
 // NotLeader.
 func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error) {
+	index, p, err := r.ReadProgress(ctx)
+	return index, p.Term, err
+}
+
+// ReadProgress is like ReadIndex, and also returns how far the group is. The entry of the progress may
+// be after index, because not every entry is a command.
+func (r *Replica) ReadProgress(ctx context.Context) (index uint64, p Progress, err error) {
 	term, leads := r.leadsIn()
 	if !leads {
-		return 0, 0, r.refusal(raft.ErrNotLeader)
+		return 0, Progress{}, r.refusal(raft.ErrNotLeader)
 	}
 	// The term must still be the same at the end. A member that was deposed and elected again a
 	// moment ago does not yet know what others have committed in between.
-	commit := r.raft.CommitIndex()
+	commit := r.raft.CommitIndex() // of an entry of this term, since the leader is ready
 	// A sole voter needs no confirmation that it leads. Its raft may be waiting for disk space, and
 	// that must not block reads. A voter that was added after the index was read cannot have
 	// acknowledged anything before.
 	if !r.SoleVoter() {
 		if err := r.verifying.verify(ctx); err != nil {
 			if ctx.Err() != nil {
-				return 0, 0, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "read index of %s", r.cfg.Group)
+				return 0, Progress{}, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "read index of %s", r.cfg.Group)
 			}
-			return 0, 0, r.notLeader(err)
+			return 0, Progress{}, r.notLeader(err)
 		}
 	}
 	if now := r.raft.CurrentTerm(); now != term || !r.IsLeader() {
-		return 0, 0, r.notLeader(fmt.Errorf("the term changed from %d to %d during the request", term, now))
+		return 0, Progress{}, r.notLeader(fmt.Errorf("the term changed from %d to %d during the request", term, now))
 	}
+	p = Progress{Term: term, Index: commit}
 	last, known := r.log.LastCommand(commit)
 	if !known {
-		return r.fsm.Applied(), term, nil
+		return r.fsm.Applied(), p, nil
 	}
 	if err := r.WaitApplied(ctx, last); err != nil {
-		return 0, 0, err
+		return 0, Progress{}, err
 	}
-	return last, term, nil
+	return last, p, nil
 }
 
 // notLeader returns the error of a member that no longer leads.

@@ -44,9 +44,9 @@ func (s *server) ReadBarrier(ctx context.Context,
 	if !ok {
 		return nil, errs.ToGRPC(store.Unreachable(req.ShardId).WithReason(errs.NotLeader))
 	}
-	index, err := sh.ReadBarrier(ctx)
+	index, p, err := sh.Replica().ReadProgress(ctx)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}
-	return &shardpb.ReadBarrierResponse{Index: index}, nil
+	return &shardpb.ReadBarrierResponse{Index: index, Term: p.Term, Committed: p.Index, Incarnation: sh.Incarnation()}, nil
 }

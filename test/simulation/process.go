@@ -175,6 +175,7 @@ func (p *process) openHost() error {
 				},
 				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
 				Transport: members, Peers: p.dial,
+				Members:       func() []string { return replicasOf(p.meta, o.ID) },
 				LogStore:      func() (raftlog.Store, error) { return log.Open(group) },
 				TrailingBytes: 8 << 10, Agreed: clock.agreed,
 			})

@@ -6,14 +6,14 @@
 // Raft sends six kinds of request; each has one answer.
 //
 //	request            from               passes                        here
-//	heartbeat          leader, 10 a       past raft's main loop, by a   refused from fenced nodes; the answer
+//	heartbeat          leader, 10 a       past raft's main loop, by a   refused by Config.Refuse; the answer
 //	                   second             handler of the transport      confirms the leader, and ends an absence
 //	append             leader             through the main loop;        see below
 //	                                      usually in a pipeline
-//	vote, pre-vote     candidate          through the main loop         refused from fenced nodes
+//	vote, pre-vote     candidate          through the main loop         refused by Config.Refuse
 //	snapshot           leader             through the main loop,        given to Config.Snapshot first, in a
 //	                                      which it blocks               separate goroutine
-//	transfer           leader             through the main loop         refused from fenced nodes; ElectNow
+//	transfer           leader             through the main loop         refused by Config.Refuse; ElectNow
 //	(TimeoutNow)                                                        sends it to this member itself
 //
 // A heartbeat is an append without entries, previous entry and commit index.
@@ -82,8 +82,11 @@ type Config struct {
 	Below raft.Transport
 	// Stuck reports whether a write of the log, or Apply, has been running for too long.
 	Stuck func() bool
-	// Refuse returns the reason why requests of a node are refused, or an empty text.
-	Refuse func(node string) string
+	// Refuse returns the reason why a request of a node is refused, or an empty text. The request is
+	// one of raft's types.
+	Refuse func(node string, request any) string
+	// MayNotLead returns the reason why this member does not stand for election, or an empty text.
+	MayNotLead func() string
 	// Crowded returns an error while this member takes no more commands.
 	Crowded func() error
 	// LastIndex returns the last index of this member's log.
@@ -152,6 +155,26 @@ type withPreVote struct {
 	raft.WithPreVote
 }
 
+// RequestPreVote asks for a pre-vote, unless this member may not lead.
+func (w withPreVote) RequestPreVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestPreVoteRequest,
+	resp *raft.RequestPreVoteResponse,
+) error {
+	if why := w.cfg.MayNotLead(); why != "" {
+		return errors.New(why)
+	}
+	return w.WithPreVote.RequestPreVote(id, addr, args, resp)
+}
+
+// RequestVote asks for a vote, unless this member may not lead.
+func (w *Wire) RequestVote(id raft.ServerID, addr raft.ServerAddress, args *raft.RequestVoteRequest,
+	resp *raft.RequestVoteResponse,
+) error {
+	if why := w.cfg.MayNotLead(); why != "" {
+		return errors.New(why)
+	}
+	return w.Transport.RequestVote(id, addr, args, resp)
+}
+
 // Start begins to pass requests on.
 func (w *Wire) Start() {
 	w.running.Add(1)
@@ -195,7 +218,7 @@ func (w *Wire) refused(rpc raft.RPC) bool {
 	if !ok {
 		return false
 	}
-	why := w.cfg.Refuse(string(h.GetRPCHeader().ID))
+	why := w.cfg.Refuse(string(h.GetRPCHeader().ID), rpc.Command)
 	if why == "" {
 		return false
 	}
@@ -207,7 +230,7 @@ func (w *Wire) refused(rpc raft.RPC) bool {
 }
 
 // SetHeartbeatHandler makes handler answer heartbeats without waiting for raft's main loop, except
-// heartbeats of refused nodes.
+// those that Config.Refuse refuses.
 func (w *Wire) SetHeartbeatHandler(handler func(raft.RPC)) {
 	w.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
 		if !w.refused(rpc) {
