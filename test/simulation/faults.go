@@ -42,6 +42,7 @@ var faults = []fault{
 	{"full disk", breaker.fullDisk},
 	{"slow disk", breaker.slowDisk},
 	{"metadata's disk", breaker.troubledMeta},
+	{"added again", breaker.addAgain},
 }
 
 // breaker causes the faults of a world: each method is a fault, or a part of one.

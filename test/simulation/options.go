@@ -70,6 +70,8 @@ const (
 	FullLies
 	// SwapEntry makes one node replace some entries of the leader with the entry before.
 	SwapEntry
+	// ForgetVotes lets a new replica vote before it knows how far its group is.
+	ForgetVotes
 )
 
 func (o Options) String() string {

@@ -163,6 +163,13 @@ func (p *process) openHost() error {
 			if n.cluster.mutant == SwapEntry && n.ID == n.cluster.founders[0] {
 				members = swapEntries(p.ctx, t)
 			}
+			peers := p.dial
+			if n.cluster.mutant == ForgetVotes {
+				peers = func(id string) (grpc.ClientConnInterface, error) {
+					conn, err := p.dial(id)
+					return earlierVersion{conn}, err
+				}
+			}
 			clock := p.clock()
 			s, err := shard.Open(shard.Config{
 				Config: store.Config{
@@ -174,7 +181,7 @@ func (p *process) openHost() error {
 					Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 				},
 				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
-				Transport: members, Peers: p.dial,
+				Transport: members, Peers: peers,
 				Members:       func() []string { return replicasOf(p.meta, o.ID) },
 				LogStore:      func() (raftlog.Store, error) { return log.Open(group) },
 				TrailingBytes: 8 << 10, Agreed: clock.agreed,

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -218,6 +219,11 @@ func TestMutants(t *testing.T) {
 			"its end is lost", 1, 6 * time.Second, 0,
 		},
 		{"a replica applies another entry", SwapEntry, []string{"hand-over"}, "differ in table", 1, 4 * time.Second, 0},
+		{
+			"a new replica votes at once", ForgetVotes,
+			[]string{"added again"},
+			"although the same reader has seen", 1, 15 * time.Second, 5,
+		},
 		{"outdated metadata", StaleCopy, []string{"slow copy"}, "not linearizable", 1, 4 * time.Second, 0},
 	}
 	for _, test := range tests {
@@ -291,5 +297,19 @@ func TestLostLeader(t *testing.T) {
 			}
 			t.Logf("longest gap %s", r.Longest)
 		})
+	}
+}
+
+// TestAddedAgain removes replicas while others are cut off, and adds them again. The mutant ForgetVotes fails here.
+func TestAddedAgain(t *testing.T) {
+	opt := Draw(1)
+	opt.Faults, opt.Duration, opt.Pause = []string{"added again"}, 4*time.Minute, 15*time.Second
+	opt.Nodes, opt.Metas, opt.Groups, opt.Writers, opt.Merging = 5, 3, 2, 2, true
+	r := runSeed(t, opt)
+	if r.Failed() {
+		t.Error(r)
+	}
+	if !slices.ContainsFunc(r.Events, func(e string) bool { return strings.Contains(e, "opens its new replica") }) {
+		t.Errorf("no replica was added again: %q", r.Events)
 	}
 }
