@@ -1,0 +1,151 @@
+package rewrite
+
+import (
+	"slices"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/query/statement"
+)
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return schema.DefaultDatabase
+	}
+	return list[0]
+}
+
+func (r *rewriter) version() string {
+	return "PostgreSQL 15.0 (cordwood " + r.s.Version + ") on x86_64-pc-linux-gnu"
+}
+
+// bareWord returns the replacement of a function name without parentheses.
+func (r *rewriter) bareWord(t tok) (string, bool) {
+	if r.at(1).sym(".") || r.last().word("AS") {
+		return "", false
+	}
+	switch strings.ToLower(t.val) {
+	case "current_user", "session_user", "current_role":
+		return quote(r.s.User), true
+	case "user":
+		// Logs have columns of this name, and their users write it without quotes.
+		return quote(r.s.User), t.kind == statement.TokenWord && r.fromless
+	case "current_catalog":
+		return quote(r.s.Catalog), true
+	case "current_schema":
+		return quote(first(r.s.Path)), true
+	}
+	return "", false
+}
+
+// call rewrites a call whose name is n tokens ahead.
+func (r *rewriter) call(n int) bool {
+	name := strings.ToLower(r.at(n).val)
+	switch {
+	case r.inFrom() && !r.last().sym("(") && !r.last().sym(",") && r.rowFunction(n, name):
+		return true
+	case r.last().sym(",") && r.inTables() && r.rowFunction(n, name):
+		return true
+	}
+	f := functions[name]
+	inList := r.inSelectList()
+	end := r.closingBracket(n + 1)
+	if name == "row" && end > 0 && r.isValue(end) {
+		return r.row(n+1, end)
+	}
+	if f == nil || end < 0 {
+		return false
+	}
+	outer := r.converting
+	r.converting = jsonFunctions[name]
+	args := r.arguments(n+2, end)
+	r.converting = outer
+	if r.err != nil {
+		return true // otherwise the enclosing call would grow
+	}
+	if oidFunctions[name] && len(args) > 0 {
+		args[0] = r.oidArgument(args[0])
+	}
+	if sizeFunctions[name] && len(args) > 0 {
+		if text, ok := literalOf(args[0]); ok {
+			args[0] = r.regLiteral("regclass", text)
+		}
+	}
+	if jsonLists[name] {
+		out, size := r.jsonList(args, end)
+		r.raw(r.at(0), out)
+		r.i += size
+		return true
+	}
+	out, ok := f(r, args)
+	if r.err != nil {
+		return true
+	}
+	if !ok && name == "generate_series" && inList {
+		out, ok = rowsOf(args), true
+	}
+	if !ok {
+		return false
+	}
+	r.raw(r.at(0), out)
+	r.i += end + 1
+	return true
+}
+
+// inSelectList reports whether an expression of a select list starts here.
+func (r *rewriter) inSelectList() bool {
+	w := r.here()
+	return r.last().word("SELECT") || r.last().word("DISTINCT") || r.last().sym(",") && w.list
+}
+
+// rowsOf returns generate_series as rows: the engine's function returns a list.
+func rowsOf(args []string) string {
+	if slices.ContainsFunc(args, isOpen) {
+		list := make([]string, len(args))
+		for i, arg := range args {
+			list[i] = "CAST(" + arg + " AS BIGINT)"
+		}
+		return "unnest([" + strings.Join(list, ", ") + "])"
+	}
+	return "unnest(generate_series(" + strings.Join(plainNumbers(seriesOfTimes(args)), ", ") + "))"
+}
+
+// arguments returns the rewritten arguments between two positions.
+func (r *rewriter) arguments(from, end int) (args []string) {
+	outer := r.arguing
+	r.arguing = true
+	defer func() { r.arguing = outer }()
+	begin := from
+	add := func(to int) {
+		if to > begin {
+			list := r.all(r.in[r.i+begin : r.i+to])
+			args = append(args, joined(list))
+		}
+	}
+	for n := from; n < end; n++ {
+		switch t := r.at(n); {
+		case t.match > 0:
+			n += t.match
+		case t.sym(","):
+			add(n)
+			begin = n + 1
+		}
+	}
+	add(end)
+	return args
+}
+
+// literalOf returns the value of a text literal.
+func literalOf(arg string) (string, bool) {
+	list := statement.Tokens(arg)
+	if len(list) > 0 && isMarker(list[0].Value) {
+		return "", false
+	}
+	if len(list) == 1 && list[0].Kind == statement.TokenText {
+		return list[0].Value, true
+	}
+	if len(list) == 3 && list[0].Kind == statement.TokenText && list[1].Value == "::" {
+		return list[0].Value, true
+	}
+	return "", false
+}
