@@ -95,7 +95,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		return err
 	}
 	reader, err := lokiapi.New(lokiapi.Config{
-		Source: service, Tail: follow, Timeout: n.cfg.Query.Timeout,
+		Source: service, Tail: follow, Timeout: n.cfg.Query.Timeout, Registerer: n.registry,
 		Build: lokiapi.Build{
 			Revision: n.proc.Version.Commit, Date: n.proc.Version.Date, GoVersion: runtime.Version(),
 		},

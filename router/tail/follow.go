@@ -52,6 +52,7 @@ func (h *Handler) Follow(ctx context.Context, f Followed, started func(), take f
 	}
 	wg.Wait()
 	cause := context.Cause(ctx)
+	h.metrics.ended.WithLabelValues(endReason(ctx, cause, errs.From(cause))).Inc()
 	if errs.From(cause).Reason == errs.TableGone {
 		return s.tableGone()
 	}
@@ -69,5 +70,22 @@ func (s *session) pass(rows format.Rows) (int64, error) {
 	}
 	stall := time.AfterFunc(s.h.cfg.StallAfter, func() { s.cancel(errStalled) })
 	defer stall.Stop()
-	return 0, s.take(rows)
+	counted := &countedRows{Rows: rows}
+	err := s.take(counted)
+	return counted.n, err
+}
+
+// countedRows counts rows as they are read.
+type countedRows struct {
+	format.Rows
+	n int64
+}
+
+// Next implements format.Rows.
+func (c *countedRows) Next() bool {
+	more := c.Rows.Next()
+	if more {
+		c.n += c.RecordBatch().NumRows()
+	}
+	return more
 }

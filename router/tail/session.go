@@ -323,6 +323,23 @@ func (s *session) tableGone() *errs.Error {
 // lastWait is how long a client may take to read the last message if its user has lost the right to read.
 const lastWait = 500 * time.Millisecond
 
+// endReason returns the reason why a tail ended, as the metrics name it.
+func endReason(ctx context.Context, cause error, e *errs.Error) string {
+	switch {
+	case errors.Is(cause, context.DeadlineExceeded), e.Code == errs.DeadlineExceeded && timeUp(ctx):
+		return "timeout"
+	case errors.Is(cause, errStopping):
+		return "stopping"
+	case errors.Is(cause, errGone), errors.Is(cause, context.Canceled), e.Code == errs.Cancelled:
+		return "client"
+	case e.Code == errs.RateLimited:
+		return "slow"
+	case e.Code == errs.UserPasswordMismatch, e.Code == errs.AccessDenied:
+		return "access"
+	}
+	return "error"
+}
+
 // end sends the final event, unless the client has disconnected or requested a time limit.
 func (s *session) end(ctx context.Context) {
 	cause := context.Cause(ctx)
@@ -330,20 +347,7 @@ func (s *session) end(ctx context.Context) {
 	if e.Reason == errs.TableGone {
 		e = s.tableGone()
 	}
-	reason := "client"
-	switch {
-	case errors.Is(cause, context.DeadlineExceeded), e.Code == errs.DeadlineExceeded && timeUp(ctx):
-		reason = "timeout"
-	case errors.Is(cause, errStopping):
-		reason = "stopping"
-	case errors.Is(cause, errGone), errors.Is(cause, context.Canceled), e.Code == errs.Cancelled:
-	case e.Code == errs.RateLimited:
-		reason = "slow"
-	case e.Code == errs.UserPasswordMismatch, e.Code == errs.AccessDenied:
-		reason = "access"
-	default:
-		reason = "error"
-	}
+	reason := endReason(ctx, cause, e)
 	s.h.metrics.ended.WithLabelValues(reason).Inc()
 	if reason == "client" || reason == "timeout" {
 		return

@@ -70,12 +70,7 @@ func streams(list []*lines.Entry, categorized bool) []*stream {
 	byKey := map[string]*stream{}
 	var out []*stream
 	for _, e := range list {
-		labels := e.Labels
-		if !categorized {
-			labels = maps.Clone(e.Metadata)
-			maps.Copy(labels, e.Parsed)
-			maps.Copy(labels, e.Labels)
-		}
+		labels := streamLabels(e, categorized)
 		key := series.Key(labels)
 		s := byKey[key]
 		if s == nil {
@@ -85,6 +80,20 @@ func streams(list []*lines.Entry, categorized bool) []*stream {
 		s.entries = append(s.entries, e)
 	}
 	return out
+}
+
+// streamLabels returns the labels of an entry's stream.
+func streamLabels(e *lines.Entry, categorized bool) map[string]string {
+	if categorized {
+		return e.Labels
+	}
+	labels := maps.Clone(e.Metadata)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, e.Parsed)
+	maps.Copy(labels, e.Labels)
+	return labels
 }
 
 // appendStreams appends streams with their entries.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
@@ -33,6 +34,8 @@ type Config struct {
 	Now func() time.Time
 	// Build describes the program.
 	Build Build
+	// Registerer registers the metrics. By default they are not registered.
+	Registerer prometheus.Registerer
 }
 
 // Build describes the program.
@@ -59,7 +62,11 @@ func New(cfg Config) (*Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{cfg, service, usualTimes(), &queues{}}, nil
+	queues := newQueues()
+	if err := queues.register(cfg.Registerer); err != nil {
+		return nil, err
+	}
+	return &Handler{cfg, service, usualTimes(), queues}, nil
 }
 
 // Route is a path with its handler.

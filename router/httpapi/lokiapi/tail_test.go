@@ -1,6 +1,7 @@
 package lokiapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/loki/lines"
 	"cordwood/router/query"
@@ -126,85 +128,187 @@ func TestClientThatReadsNothing(t *testing.T) {
 		Line: strings.Repeat("x", 100_000), Labels: map[string]string{"a": strings.Repeat("y", 10_000)},
 		Metadata: map[string]string{},
 	}
-	var heap runtime.MemStats
-	runtime.ReadMemStats(&heap)
-	before, pushed := heap.HeapAlloc, 0
+	pushed := 0
 	for f.open.Load() == 1 {
 		entry := *e
-		if err := s.take([]*lines.Entry{&entry}); err != nil {
+		if err := s.queue.put([]*lines.Entry{&entry}); err != nil {
 			t.Fatal(err)
 		}
 		if pushed++; pushed%1000 == 0 {
-			runtime.ReadMemStats(&heap)
-			if heap.HeapAlloc > before+200<<20 {
-				t.Fatalf("after %d entries the heap has %d MiB more", pushed, (heap.HeapAlloc-before)>>20)
-			}
 			runtime.Gosched()
 		}
-		s.mu.Lock()
-		size, count := s.size, len(s.dropped)
-		s.mu.Unlock()
-		if size > maxWaitingSize+memory(e) || count > maxDroppedSize/10_000+1 {
-			t.Fatalf("%d bytes wait, and %d dropped entries", size, count)
+		if size, _ := s.h.queues.held(); size > maxWaitingSize+maxDroppedSize+200_000 {
+			t.Fatalf("after %d entries, %d bytes wait", pushed, size)
 		}
 	}
-	if pushed < maxWaitingSize/memory(e) {
+	if pushed < maxWaitingSize/200_000 {
 		t.Errorf("the tail ended after %d entries", pushed)
 	}
 }
 
-// TestTailsShareMemory checks that the entries that wait for all clients together take bounded memory, that a tail with
-// a short queue still gets entries then, and that tails that end give their memory back.
-func TestTailsShareMemory(t *testing.T) {
-	h, err := New(Config{Source: store{}, Tail: &follower{}})
-	if err != nil {
-		t.Fatal(err)
+// smallEntry returns an entry with a line of some bytes.
+func smallEntry(size int) *lines.Entry {
+	return &lines.Entry{
+		Line: strings.Repeat("x", size), Labels: map[string]string{"app": "web", "table": "app", "service_name": "web"},
+		Metadata: map[string]string{"detected_level": "info"},
 	}
+}
+
+// largeEntry returns an entry as JSON.
+func largeEntry(size int) arrived {
+	value := bytes.Repeat([]byte{' '}, size)
+	copy(value, `["1","x"]`)
+	return arrived{stream: `{"table":"app"}`, value: value}
+}
+
+// TestManyClientsThatReadNothing checks that what many tails hold for clients that never read is bounded, with the
+// messages that are being sent, and that nothing is held when the clients have left.
+func TestManyClientsThatReadNothing(t *testing.T) {
+	times := usualTimes()
+	times.messageEvery, times.messageTime, times.pingEvery = time.Millisecond, time.Hour, time.Hour
+	url, f, sockets := tailServer(t, times)
+	const clients = 24
 	var all []*socket
-	for range 64 {
-		h.queues.open.Add(1)
-		all = append(all, &socket{h: h})
+	var conns []net.Conn
+	for range clients {
+		conns = append(conns, half(t, url))
+		all = append(all, <-sockets)
 	}
-	entry := func() *lines.Entry {
-		return &lines.Entry{
-			Line: strings.Repeat("x", 100), Labels: map[string]string{"app": "web", "table": "app", "service_name": "web"},
-			Metadata: map[string]string{"detected_level": "info"},
+	waitUntil(t, "all tails are open", func() bool { return f.open.Load() == clients })
+	queues := all[0].h.queues
+	for {
+		for _, s := range all {
+			s.queue.add(largeEntry(200_000), 0)
+		}
+		size, dropped := queues.held()
+		if size > maxAllSize {
+			t.Fatalf("%d bytes are held", size)
+		}
+		if dropped > 10*clients {
+			if size < maxAllSize*3/4 {
+				t.Errorf("entries are dropped although only %d bytes are held", size)
+			}
+			break
 		}
 	}
-	var heap runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&heap)
-	before := heap.HeapAlloc
-	quiet, rest := all[0], all[1:]
-	for range maxWaiting {
-		for _, s := range rest {
-			if err := s.take([]*lines.Entry{entry()}); err != nil {
-				t.Fatal(err)
+	for _, c := range conns {
+		c.Close()
+	}
+	waitUntil(t, "all tails have ended", func() bool { return f.open.Load() == 0 })
+	waitUntil(t, "nothing is held", func() bool { size, _ := queues.held(); return size == 0 })
+}
+
+// TestTailsShareMemory checks that the accounted memory is the memory that queues take, also of entries with many
+// labels, that a tail with a short queue still gets entries when the memory is used up, and that tails that end give
+// their memory back.
+func TestTailsShareMemory(t *testing.T) {
+	for _, labels := range []int{0, 200} {
+		all := newQueues()
+		var ended atomic.Int64
+		var list []*queue
+		for range 64 {
+			list = append(list, all.join(false, func(error) { ended.Add(1) }))
+		}
+		entry := func() *lines.Entry {
+			e := smallEntry(2000)
+			e.Parsed = map[string]string{}
+			for i := range labels {
+				e.Parsed[fmt.Sprint("label", i)] = fmt.Sprint(i)
+			}
+			return e
+		}
+		var heap runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&heap)
+		before := heap.HeapAlloc
+		quiet, rest := list[0], list[1:]
+		for n := 0; ; n++ {
+			size, dropped := all.held()
+			if size > maxAllSize {
+				t.Fatalf("%d bytes are held", size)
+			}
+			if dropped > 2000 {
+				break
+			}
+			for _, q := range rest {
+				if err := q.put([]*lines.Entry{entry()}); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&heap)
-	if more := heap.HeapAlloc - before; more < maxAllWaitingSize/2 || more > maxAllWaitingSize*3/2 {
-		t.Errorf("the heap has %d MiB more, and the queues %d MiB", more>>20, h.queues.size.Load()>>20)
-	}
-	if err := quiet.take([]*lines.Entry{entry()}); err != nil || len(quiet.waiting) != 1 || len(quiet.dropped) != 0 {
-		t.Errorf("a tail with an empty queue dropped an entry: %v", err)
-	}
-	for _, s := range all {
-		if list, dropped, _ := s.nextBatch(); len(list) == 0 || s != quiet && len(dropped) == 0 {
-			t.Errorf("a message has %d entries, and reports %d dropped ones", len(list), len(dropped))
+		runtime.GC()
+		runtime.ReadMemStats(&heap)
+		if more := heap.HeapAlloc - before; more < maxAllSize/2 || more > maxAllSize*5/4 {
+			size, _ := all.held()
+			t.Errorf("%d labels: the heap has %d MiB more, and the queues %d MiB", labels, more>>20, size>>20)
 		}
-		s.leave()
+		if n := ended.Load(); n > 0 {
+			t.Errorf("%d tails ended although all have the same", n)
+		}
+		if err := quiet.put([]*lines.Entry{entry()}); err != nil || len(quiet.waiting) != 1 || len(quiet.dropped) != 0 {
+			t.Errorf("a tail with an empty queue dropped an entry: %v", err)
+		}
+		if n := ended.Load(); n > 1 {
+			t.Errorf("%d tails ended to make room for one entry", n)
+		}
+		for _, q := range list {
+			if taken, dropped, _ := q.take(0); !q.over && (len(taken) == 0 || q != quiet && len(dropped) == 0) {
+				t.Errorf("a message has %d entries, and reports %d dropped ones", len(taken), len(dropped))
+			}
+			q.leave()
+		}
+		if size, _ := all.held(); len(all.open) != 0 || size != 0 {
+			t.Errorf("%d tails and %d bytes are left", len(all.open), size)
+		}
 	}
-	if open, size := h.queues.open.Load(), h.queues.size.Load(); open != 0 || size != 0 {
-		t.Errorf("%d tails and %d bytes are left", open, size)
+}
+
+// TestSlowestTailEnds checks which tail ends to make room for one that has less than its share: the one with more than
+// its share that has waited longest for its client to take a message. The error says why.
+func TestSlowestTailEnds(t *testing.T) {
+	all := newQueues()
+	clock := time.Unix(0, 0)
+	all.now = func() time.Time { return clock }
+	reasons := map[int]error{}
+	var list []*queue
+	for i := range 12 {
+		list = append(list, all.join(false, func(err error) { reasons[i] = err }))
+	}
+	fill := func(q *queue, most int) {
+		for range most {
+			q.add(largeEntry(1<<20), 0)
+		}
+	}
+	for _, q := range list[:8] {
+		fill(q, 7)
+	}
+	for _, i := range []int{5, 2} { // the clients of these take no message; that of 5 has taken none for a longer time
+		list[i].next(0)
+		clock = clock.Add(time.Second)
+	}
+	fill(list[11], 1)
+	fill(list[9], 2)
+	if len(reasons) != 0 {
+		t.Fatalf("%d tails ended although there was room: %v", len(reasons), reasons)
+	}
+	fill(list[10], 1)
+	var why *errs.Error
+	if err := reasons[5]; len(reasons) != 1 || !errors.As(err, &why) || why.Code != errs.RateLimited ||
+		!strings.Contains(why.Msg, "too slow") {
+		t.Fatalf("%d tails ended: %v", len(reasons), reasons)
+	}
+	if len(list[10].waiting) != 1 {
+		t.Error("the entry for which there was room then was dropped")
+	}
+	fill(list[5], 1)
+	if len(list[5].waiting) != 0 {
+		t.Error("a tail that has ended takes entries")
 	}
 }
 
 // TestMessagesAreSmall checks that much that waits is sent in several messages, with all entries and in their order.
 func TestMessagesAreSmall(t *testing.T) {
-	url, _, sockets := tailServer(t, usualTimes())
+	url, f, sockets := tailServer(t, usualTimes())
 	conn, _, err := websocket.Dial(t.Context(), url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +321,8 @@ func TestMessagesAreSmall(t *testing.T) {
 	for i := range n {
 		list = append(list, &lines.Entry{Nanos: int64(i), Line: strings.Repeat("x", 100_000), Metadata: map[string]string{}})
 	}
-	if err := s.take(list); err != nil {
+	waitUntil(t, "the tail is open", func() bool { return f.open.Load() == 1 })
+	if err := s.queue.put(list); err != nil {
 		t.Fatal(err)
 	}
 	next := 0
