@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"cordwood/proto/schema"
+	"cordwood/router/query/pgcatalog"
 	"cordwood/router/query/statement"
 )
 
@@ -29,13 +30,50 @@ func (r *rewriter) bareWord(t tok) (string, bool) {
 		return quote(r.s.User), true
 	case "user":
 		// Logs have columns of this name, and their users write it without quotes.
-		return quote(r.s.User), t.kind == statement.TokenWord && r.fromless
+		return quote(r.s.User), t.kind == statement.TokenWord && !r.userColumn()
 	case "current_catalog":
 		return quote(r.s.Catalog), true
 	case "current_schema":
 		return quote(first(r.s.Path)), true
 	}
 	return "", false
+}
+
+// findUserColumn reports whether the statement reads a table with a column called user, or gives this name to a column
+// itself. Then the word is that column, and otherwise the user, as in PostgreSQL.
+func (r *rewriter) findUserColumn(toks []tok) bool {
+	for i, t := range toks {
+		if i > 0 && t.isName() && strings.EqualFold(t.val, "user") && (toks[i-1].word("AS") || toks[i-1].closes()) {
+			return true
+		}
+		if !t.isName() || i == 0 || toks[i-1].sym(".") {
+			continue
+		}
+		schemaName, name := "", t.val
+		if i+2 < len(toks) && toks[i+1].sym(".") && toks[i+2].isName() {
+			schemaName, name = t.val, toks[i+2].val
+		}
+		oid, known := r.s.Relation(schemaName, name)
+		if known && r.s.HasColumn(oid, "user") {
+			return true
+		}
+		if !known && (toks[i-1].word("FROM") || toks[i-1].word("JOIN")) && pgcatalog.Find(name) == nil &&
+			!definedBy(toks, name) {
+			return true // its columns are not known
+		}
+	}
+	return false
+}
+
+// definedBy reports whether WITH defines a query with the name. Its columns are those of other tables.
+func definedBy(toks []tok, name string) bool {
+	for i := 1; i+2 < len(toks); i++ {
+		if toks[i].isName() && strings.EqualFold(toks[i].val, name) && toks[i+1].word("AS") &&
+			(toks[i-1].word("WITH") || toks[i-1].word("RECURSIVE") || toks[i-1].sym(",")) {
+			return true
+		}
+	}
+	return false
 }
 
 // call rewrites a call whose name is n tokens ahead.

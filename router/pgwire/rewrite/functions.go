@@ -144,6 +144,7 @@ func init() { // not in the declaration: some functions refer to others
 		"round":                              round,
 		"to_date":                            toDate,
 		"pg_typeof":                          typeOf,
+		"timezone":                           timezone,
 		"current_timestamp":                  currentTime,
 		"localtimestamp":                     currentTime,
 		"justify_hours":                      justifyHours,

@@ -208,17 +208,3 @@ func isArray(toks []tok) bool {
 
 // isNull reports whether an expression is NULL.
 func isNull(toks []tok) bool { return len(toks) == 1 && toks[0].word("NULL") }
-
-// isLocal reports whether an expression is … AT TIME ZONE 'x' or timezone(…).
-func isLocal(toks []tok) bool {
-	zones := 0
-	for i := 0; i+2 < len(toks); i++ {
-		if toks[i].word("AT") && toks[i+1].word("TIME") && toks[i+2].word("ZONE") {
-			zones++
-		}
-	}
-	if n := len(toks); n > 4 && zones == 1 && toks[n-4].word("AT") && toks[n-2].word("ZONE") {
-		return true
-	}
-	return len(toks) > 3 && toks[0].word("timezone") && toks[1].sym("(")
-}

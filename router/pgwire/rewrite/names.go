@@ -63,7 +63,7 @@ func nameOf(toks []tok, deep int) (name, column string, strength int) {
 		inner, _, s := nameOf(toks[:open], deep)
 		return inner, "", s
 	}
-	if n > 4 && toks[n-4].word("AT") && toks[n-3].word("TIME") && toks[n-2].word("ZONE") {
+	if at, sum := lowestOperator(toks); at > 0 && sum == 0 {
 		return "timezone", "", strong
 	}
 	if n > 3 && toks[n-1].sym(")") && toks[n-1].match < 0 && toks[max(n-2+toks[n-1].match, 0)].word("OVERLAPS") {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"cordwood/router/query/statement"
 )
@@ -90,8 +91,8 @@ type rewriter struct {
 	arguing bool
 	// tableoid is true if the statement contains the name tableoid.
 	tableoid bool
-	// fromless is true if the statement reads no table.
-	fromless bool
+	// userColumn reports whether user may be a column of a table of the statement.
+	userColumn func() bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
 	depth, bytes int
 	// steps counts the tokens that were read to find restrictions.
@@ -153,7 +154,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 	}
 	r := &rewriter{s: s}
 	r.tableoid = slices.ContainsFunc(toks, func(t tok) bool { return t.word("tableoid") })
-	r.fromless = !slices.ContainsFunc(toks, func(t tok) bool { return t.word("FROM") })
+	r.userColumn = sync.OnceValue(func() bool { return r.findUserColumn(toks) })
 	var out []tok
 	switch {
 	case len(toks) > 0 && toks[0].kind == statement.TokenWord && defining[strings.ToUpper(toks[0].val)]:

@@ -77,7 +77,6 @@ func TestRules(t *testing.T) {
 			"FROM generate_series(TIMESTAMP_NS '2026-01-05 10:00:00', TIMESTAMP '2026-01-05 10:05:00', INTERVAL '1 minute') " +
 			"AS g(g)",
 		"SELECT user, pg_advisory_unlock_all()": "SELECT 'ann', ''",
-		"SELECT user FROM logs":                 "SELECT user FROM logs",
 		"SELECT date_bin('5 minutes', ts, '2026-01-01Z'), date_bin(x, ts, y)": "SELECT time_bucket(INTERVAL '5 minutes', " +
 			"(ts), (TIMESTAMP '2026-01-01 00:00:00')), time_bucket((x), (ts), (y))",
 		"SELECT a.B FROM (SELECT NULL AS B) a":  "SELECT a.B FROM (SELECT NULL AS b) a",

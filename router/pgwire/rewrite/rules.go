@@ -118,6 +118,10 @@ func (r *rewriter) words() bool {
 		if r.rowsOnly() {
 			return true
 		}
+	case "AT":
+		if r.atTimeZone() {
+			return true
+		}
 	case "ANY", "ALL", "SOME":
 		return r.quantified()
 	case "CAST":

@@ -25,10 +25,13 @@ func arrayLiteral(t *Type, f Format, b []byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if t.elem.kind == kindNumeric {
+	switch {
+	case t.elem.kind == kindNumeric:
 		if cast, err = decimalsOf(body); err != nil {
 			return "", err
 		}
+	case t.elem.kind == kindMoment && strings.Contains(body, "TIMESTAMP '"):
+		cast = "TIMESTAMP[]" // an element is beyond the range of nanoseconds, or infinite
 	}
 	return "CAST(" + body + " AS " + cast + strings.Repeat("[]", max(depth-1, 0)) + ")", nil
 }
@@ -91,9 +94,19 @@ func (r *arrayReader) peek() byte {
 // maxDimensions is the maximum number of dimensions of an array.
 const maxDimensions = 6
 
+func tooManyDimensions(n int) error {
+	return &Error{
+		"54000", fmt.Sprintf("number of array dimensions (%d) exceeds the maximum allowed (%d)", n, maxDimensions),
+	}
+}
+
 func (r *arrayReader) list(depth int) {
-	if r.peek() != '{' || depth > maxDimensions {
+	if r.peek() != '{' {
 		r.fail()
+		return
+	}
+	if depth > maxDimensions {
+		r.err = tooManyDimensions(depth + len(r.text[r.at:]) - len(strings.TrimLeft(r.text[r.at:], "{ ")) - 1)
 		return
 	}
 	r.at++
@@ -199,7 +212,10 @@ func readArrayBinary(t *Type, b []byte) (body string, depth int, err error) {
 	}
 	dimensions := binary.BigEndian.Uint32(b)
 	elem := binary.BigEndian.Uint32(b[8:])
-	if dimensions > maxDimensions || elem != t.elem.OID && !bothText(elem, t.elem) {
+	if dimensions > maxDimensions {
+		return "", 0, tooManyDimensions(int(dimensions))
+	}
+	if elem != t.elem.OID && !bothText(elem, t.elem) {
 		return "", 0, bad
 	}
 	b = b[12:]

@@ -127,11 +127,21 @@ func floatLiteral(t *Type, s string) (string, error) {
 		if !anyNumber.MatchString(s) {
 			return "", invalidText(t.Name, s)
 		}
-		if _, err := strconv.ParseFloat(s, 8*int(t.Len)); err != nil {
-			return "", outOfRange(t.Name)
+		mantissa, _, _ := strings.Cut(strings.ToLower(s), "e")
+		v, err := strconv.ParseFloat(s, 8*int(t.Len))
+		if err != nil || v == 0 && strings.Trim(mantissa, "+-0.") != "" {
+			return "", &Error{"22003", fmt.Sprintf("%q is out of range for type %s", excerpt(s), spokenName(t))}
 		}
 	}
 	return "CAST(" + quote(strings.TrimPrefix(s, "+")) + " AS " + t.cast + ")", nil
+}
+
+// spokenName returns the name of a type of floats in PostgreSQL's errors.
+func spokenName(t *Type) string {
+	if t == Float4 {
+		return "real"
+	}
+	return "double precision"
 }
 
 func bytesLiteral(b []byte) string { return "from_hex('" + hex.EncodeToString(b) + "')" }

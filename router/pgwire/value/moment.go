@@ -22,7 +22,7 @@ const (
 // timestamps end with the year 294276, which is beyond 64 bits of microseconds.
 const (
 	firstDay    = -2440588
-	lastDateDay = 2145042904
+	lastDateDay = 2145042905
 )
 
 // timeCell formats timestamps, dates and times of day.
@@ -85,8 +85,8 @@ func micros(a *array.Timestamp) func(row int) int64 {
 	}
 }
 
-// outside stands for a timestamp beyond PostgreSQL's range. No column has this value.
-const outside = math.MaxInt64 - 1
+// outside stands for a timestamp beyond PostgreSQL's range. It is one itself.
+const outside = math.MinInt64 + 2
 
 func times(v, by int64) int64 {
 	if v > math.MaxInt64/by || v < math.MinInt64/by {

@@ -125,6 +125,8 @@ func matrixCell(m *matrix, f Format) Cell {
 	return func(dst []byte, row int) ([]byte, error) {
 		sizes, err := m.sizes(row)
 		switch {
+		case len(sizes) > maxDimensions:
+			return dst, tooManyDimensions(len(sizes))
 		case err != nil:
 			return dst, err
 		case sizes == nil && f == FormatText:

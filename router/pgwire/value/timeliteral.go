@@ -21,13 +21,13 @@ func timeLiteral(t *Type, s string) (string, error) {
 			return "DATE " + quote(strings.ToLower(s)), nil
 		}
 		if strings.EqualFold(s, "epoch") {
-			return dateLiteral(0), nil
+			return dateLiteral(0)
 		}
 		day, rest, err := readDate(s)
 		if err != nil {
 			return "", err
 		}
-		if day, rest = beforeChrist(day, rest); isClock(rest) {
+		if isClock(rest) {
 			_, rest, err = readClock(strings.TrimLeft(rest, " T"))
 			if _, wrong := readOffset(orElse(strings.TrimSpace(rest), "Z")); wrong == nil {
 				rest = ""
@@ -36,7 +36,7 @@ func timeLiteral(t *Type, s string) (string, error) {
 		if rest != "" || err != nil {
 			return "", invalidMoment("date", s)
 		}
-		return dateLiteral(day), nil
+		return dateLiteral(day)
 	case kindTime:
 		nanos, rest, err := readClock(s)
 		if err != nil || rest != "" {
@@ -51,16 +51,6 @@ func timeLiteral(t *Type, s string) (string, error) {
 		return "", err
 	}
 	return spanLiteral(v), nil
-}
-
-// beforeChrist removes BC from the end of a text, and returns the day that is meant.
-func beforeChrist(day int64, text string) (int64, string) {
-	rest, ok := strings.CutSuffix(strings.ToUpper(text), " BC")
-	if !ok {
-		return day, text
-	}
-	year, month, dom := civil(day)
-	return dayOf(1-year, month, dom), rest
 }
 
 func isClock(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "T") }
@@ -99,12 +89,15 @@ func spanLiteral(v span) string {
 		strconv.FormatInt(int64(v.days), 10) + ") DAY + INTERVAL (" + strconv.FormatInt(v.micros, 10) + ") MICROSECOND)"
 }
 
-func dateLiteral(day int64) string {
+func dateLiteral(day int64) (string, error) {
+	if day < firstDay || day > lastDateDay {
+		return "", &Error{"22008", "date out of range: a date must be from 4714-11-24 BC to 5874897-12-31"}
+	}
 	text, before := appendDay(nil, day)
 	if before {
 		text = append(text, " (BC)"...)
 	}
-	return "DATE " + quote(string(text))
+	return "DATE " + quote(string(text)), nil
 }
 
 // The timestamps that fit into 64 bits of nanoseconds, in seconds. Literals within this range are exact.
@@ -136,7 +129,6 @@ func MomentLiteral(s string) (string, error) {
 			return "", invalidMoment("timestamp", s)
 		}
 	}
-	day, rest = beforeChrist(day, rest)
 	switch rest = strings.TrimSpace(rest); strings.ToUpper(rest) {
 	case "", "UTC", "GMT":
 	default:
@@ -144,40 +136,45 @@ func MomentLiteral(s string) (string, error) {
 			return "", invalidMoment("timestamp", s)
 		}
 	}
-	return momentLiteral(day*86400-seconds, nanos), nil
+	return momentLiteral(day*86400-seconds, nanos)
 }
 
-// The range of the engine's timestamps, in seconds: 290309 BC to 294247 AD.
+// The range of timestamps, in seconds: from PostgreSQL's first day, 4714-11-24 BC, to the engine's last microsecond,
+// 294247-01-10 04:00:54.775806. PostgreSQL's timestamps end 30 years later.
 const (
-	firstSecond = -9223372022400
+	firstSecond = firstDay * 86400
 	lastSecond  = 9223372036854
 )
 
 // momentLiteral returns the literal of a timestamp, given as seconds since 1970 and additional nanoseconds. Beyond the
-// range of nanoseconds, the literal has microseconds.
-func momentLiteral(seconds, nanos int64) string {
+// range of nanoseconds, the literal has microseconds. A timestamp that the engine does not have is an error.
+func momentLiteral(seconds, nanos int64) (string, error) {
 	seconds += nanos / int64(time.Second)
 	nanos %= int64(time.Second)
 	switch {
-	case seconds < firstSecond:
-		return "TIMESTAMP '-infinity'"
-	case seconds >= lastSecond:
-		return "TIMESTAMP 'infinity'"
+	case seconds < firstSecond, seconds > lastSecond, seconds == lastSecond && nanos/1000 >= 775_807:
+		return "", &Error{"22008", "timestamp out of range: a timestamp must be from 4714-11-24 BC to 294247-01-10 04:00:54"}
 	case seconds < firstNanoSecond || seconds > lastNanoSecond:
 		day := floorDiv(seconds, 86400)
 		text, before := appendDay(nil, day)
 		if before {
 			text = append(text, " (BC)"...)
 		}
-		return "TIMESTAMP " + quote(string(appendClock(append(text, ' '), (seconds-day*86400)*1e6+nanos/1000)))
+		text = appendClock(append(text, ' '), (seconds-day*86400)*1e6+nanos/1000)
+		return "TIMESTAMP " + quote(string(text)), nil
 	}
 	text := time.Unix(seconds, nanos).UTC().Format("2006-01-02 15:04:05.999999999")
-	return "TIMESTAMP_NS " + quote(text)
+	return "TIMESTAMP_NS " + quote(text), nil
 }
 
-// readDate parses YYYY-MM-DD, YYYY/MM/DD or YYYYMMDD. It returns days since 1970 and the rest of the text.
+// readDate parses YYYY-MM-DD, YYYY/MM/DD or YYYYMMDD at the beginning of a text, and BC at its end. It returns days
+// since 1970 and the rest of the text.
 func readDate(s string) (day int64, rest string, err error) {
 	bad := invalidMoment("date", s)
+	whole, before := s, false
+	if n := len(s) - len(" BC"); n > 0 && strings.EqualFold(s[n:], " BC") {
+		s, before = strings.TrimRight(s[:n], " "), true
+	}
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' && r != '/' })
 	if end < 0 {
 		end = len(s)
@@ -202,9 +199,13 @@ func readDate(s string) (day int64, rest string, err error) {
 			return 0, "", bad
 		}
 	}
-	day = dayOf(n[0], int(n[1]), int(n[2]))
-	if y, m, d := civil(day); y != n[0] || int64(m) != n[1] || int64(d) != n[2] {
-		return 0, "", &Error{"22008", "date/time field value out of range: " + strconv.Quote(excerpt(s))}
+	year := n[0]
+	if before {
+		year = 1 - year // the year 1 BC comes before the year 1
+	}
+	day = dayOf(year, int(n[1]), int(n[2]))
+	if y, m, d := civil(day); n[0] == 0 || y != year || int64(m) != n[1] || int64(d) != n[2] {
+		return 0, "", &Error{"22008", "date/time field value out of range: " + strconv.Quote(excerpt(whole))}
 	}
 	return day, s[end:], nil
 }
@@ -234,7 +235,7 @@ func binaryTimeLiteral(t *Type, b []byte) (string, error) {
 		case math.MinInt32:
 			return "DATE '-infinity'", nil
 		default:
-			return dateLiteral(int64(d) + epochDays), nil
+			return dateLiteral(int64(d) + epochDays)
 		}
 	}
 	v := int64(binary.BigEndian.Uint64(b))
@@ -247,7 +248,7 @@ func binaryTimeLiteral(t *Type, b []byte) (string, error) {
 			return "TIMESTAMP '-infinity'", nil
 		}
 		s := floorDiv(v, 1_000_000)
-		return momentLiteral(s+epochDays*86400, (v-s*1_000_000)*1000), nil
+		return momentLiteral(s+epochDays*86400, (v-s*1_000_000)*1000)
 	case kindInterval:
 		return spanLiteral(span{
 			micros: v, days: int32(binary.BigEndian.Uint32(b[8:])), months: int32(binary.BigEndian.Uint32(b[12:])),

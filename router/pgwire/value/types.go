@@ -59,6 +59,11 @@ type Type struct {
 // Elem returns the type of the elements of an array type, or nil for other types.
 func (t *Type) Elem() *Type { return t.elem }
 
+// IsNumber reports whether values of the type are numbers.
+func (t *Type) IsNumber() bool {
+	return t.kind == kindInt || t.kind == kindNumeric || t.kind == kindFloat
+}
+
 // Engine returns the name of the engine's type for parameters of this type.
 func (t *Type) Engine() string { return t.cast }
 
