@@ -215,7 +215,9 @@ func (c *conn) handle(kind byte, body []byte) error {
 	case 'Q':
 		text, err := queryText(body)
 		if err != nil {
-			c.say.fail(asError(err, nil))
+			if ended := c.exec.failStatement(err, 0, ""); ended != nil {
+				return ended
+			}
 			c.ready()
 			return nil
 		}

@@ -4,12 +4,35 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/body"
 )
+
+// TestCopyCountsForItsDatabase checks that the memory of rows that wait counts for the database of their table.
+func TestCopyCountsForItsDatabase(t *testing.T) {
+	var asked sync.Map
+	bodies, err := body.New(body.Config{MaxInFlight: 16 << 20, Policy: body.Fail, Known: func(database string) bool {
+		asked.Store(database, true)
+		return true
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, func(cfg *Config) { cfg.Bodies = bodies }).connect(t, "")
+	rows := strings.NewReader(strings.Repeat(strings.Repeat("x", 1000)+"\n", 2*smallBytes/1000))
+	if _, err := c.CopyFrom(t.Context(), rows, "COPY logs (host) FROM STDIN"); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := asked.Load("public"); !ok {
+		t.Error("the rows count for no database")
+	}
+}
 
 // TestCopyOut writes rows in each format.
 func TestCopyOut(t *testing.T) {

@@ -83,6 +83,7 @@ func (e *executor) copyFrom(src copied, f *copyFormat) (*outcome, error) {
 		return nil, asError(err, nil)
 	}
 	in := &copyIn{f: f, table: src.table, names: src.columns}
+	in.memory.database = t.Database
 	if len(in.names) == 0 {
 		for _, col := range t.Columns {
 			in.names = append(in.names, col.Name)

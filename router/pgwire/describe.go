@@ -293,10 +293,17 @@ func (d *describer) describeInsert(p *prepared, st *statement.Insert) error {
 	for _, row := range st.Values {
 		for i, v := range row {
 			n := markedAs(v.Text)
-			if v.Kind != statement.Text || n == 0 || i >= len(names) || p.params[n-1] != nil {
+			if v.Kind != statement.Text || n == 0 || i >= len(names) {
 				continue
 			}
-			if col := t.Column(names[i]); col != nil {
+			col := t.Column(names[i])
+			if given := p.params[n-1]; given != nil {
+				if col != nil && col.Type.IsTimestamp() && given.IsNumber() {
+					return numberAsTime(col, "")
+				}
+				continue
+			}
+			if col != nil {
 				p.params[n-1] = storedType(col.Type)
 			}
 		}

@@ -136,6 +136,7 @@ var (
 		{regexp.MustCompile(`square root of a negative number`), "2201F"},
 		{regexp.MustCompile(`logarithm of (zero|a negative number)`), "2201E"},
 		{regexp.MustCompile(`of type (Int|UInt|Float)[0-9]+, (whose range|which would round)`), "22003"},
+		{regexp.MustCompile(`^(date|timestamp) out of range`), "22008"},
 		{regexp.MustCompile(`(?i)(date|time|timestamp) field value out of range|out of range for TIMESTAMP`), "22008"},
 		{regexp.MustCompile(`(?i)invalid (date|time|timestamp) field format`), "22007"},
 		{regexp.MustCompile(`(?i)out of range|overflow|could not cast value .* to DECIMAL`), "22003"},
@@ -197,9 +198,17 @@ var tooDeep = regexp.MustCompile(`^the statement is nested too deeply|^memory ex
 // undefinedWindow matches the engine's error for OVER with a name that WINDOW does not define.
 var undefinedWindow = regexp.MustCompile(`window ".*" does not exist`)
 
+// notUTF8 matches the error for an escape of a byte that is not part of any text.
+var notUTF8 = regexp.MustCompile(`the escape .* is not an ASCII character`)
+
 func stateOf(e *errs.Error) string {
 	list := given
 	switch e.Code {
+	case errs.InvalidSyntax:
+		if notUTF8.MatchString(e.Msg) {
+			return "22021"
+		}
+		return states[e.Code]
 	case errs.PlanQuery:
 		list = planned
 	case errs.InvalidArguments:

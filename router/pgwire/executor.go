@@ -133,7 +133,7 @@ func (e *executor) runParsed(cmd *command, st statement.Statement) (*outcome, er
 	}
 	switch st := st.(type) {
 	case *statement.Insert:
-		if err := e.readBytes(st); err != nil {
+		if err := e.readValues(st); err != nil {
 			return nil, err
 		}
 	case *statement.AlterTable:

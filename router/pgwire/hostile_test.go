@@ -57,6 +57,9 @@ func TestMalformed(t *testing.T) {
 		if !strings.HasSuffix(got, "08P01") {
 			t.Errorf("%s: %s", name, got)
 		}
+		if _, err := io.Copy(io.Discard, r); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Errorf("%s: the connection stays open: %v", name, err)
+		}
 	}
 	for name, bytes := range map[string]string{
 		"HTTP":                 "GET / HTTP/1.1\r\nHost: x\r\n\r\n",

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 )
 
 // smallBytes is the size up to which memory is not counted: every connection has a buffer of this size anyway.
@@ -47,7 +48,9 @@ type holding struct {
 	// parked has the memory if it waits for the client; it is nil for the memory of a message. counted are its bytes.
 	parked  *parked
 	counted int64
-	body    interface {
+	// database is the one that the memory counts for, or "" for none.
+	database string
+	body     interface {
 		Reserve(ctx context.Context, n int64) error
 		Release()
 	}
@@ -69,7 +72,7 @@ func (h *holding) grow(n int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), h.cfg.StallTime)
 	defer cancel()
 	if h.body == nil {
-		b, err := bodies.Hold(ctx, nil)
+		b, err := bodies.Hold(turns.WithDatabase(ctx, h.database), nil)
 		if err != nil {
 			return outOfMemory(err)
 		}

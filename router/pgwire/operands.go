@@ -9,10 +9,10 @@ import (
 )
 
 // maxOperands is the maximum number of operands of a statement whose types are found out, and maxProbed the number of
-// bytes that are rewritten for them: long statements have fewer.
+// bytes that are rewritten for them: long statements have fewer. More are refused, because digits would be lost.
 const (
-	maxOperands = 64
-	maxProbed   = 256 << 10
+	maxOperands = 256
+	maxProbed   = 4 << 20
 )
 
 // operands are the engine's types of the operands that a statement casts to numeric, by the places of the casts.
@@ -23,13 +23,17 @@ type operands struct {
 
 // findOperands finds the types of operands that are cast to numeric. The engine is asked for one after another, because
 // an operand may contain another cast. A type that the engine does not tell stays unknown.
-func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) {
+func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) error {
 	if t.known.text == text {
 		s.Operands = t.known.types
-		return
+		return nil
+	}
+	if most := min(maxOperands, 1+maxProbed/(len(text)+1)); len(casts) > most {
+		return failure("54001", "the statement has %d casts to numeric without a number of digits, and %d are allowed in a "+
+			"statement of this length", len(casts), most).withHint("write numeric(38, n) with the digits after the point")
 	}
 	s.Operands = map[int]string{}
-	for _, at := range casts[:min(len(casts), maxOperands, 1+maxProbed/(len(text)+1))] {
+	for _, at := range casts {
 		s.Probe = at
 		probe, err := rewrite.Rewrite(text, s)
 		if err != nil {
@@ -41,6 +45,7 @@ func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) 
 	}
 	s.Probe = 0
 	t.known = operands{text, s.Operands}
+	return nil
 }
 
 // probe lets the engine describe a statement that it refuses, and returns the type in the error.

@@ -30,7 +30,9 @@ func (t *translator) rewritten(text string) (rewrite.Result, error) {
 	s := t.rewriteSession()
 	res, err := rewrite.Rewrite(text, s)
 	if err == nil && len(res.Casts) > 0 {
-		t.findOperands(text, res.Casts, s)
+		if err := t.findOperands(text, res.Casts, s); err != nil {
+			return res, err
+		}
 		res, err = rewrite.Rewrite(text, s)
 	}
 	var own *rewrite.Error

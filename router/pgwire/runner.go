@@ -18,9 +18,11 @@ import (
 
 // execution is a statement that package query runs. The statement's goroutine waits until the rows have been read.
 type execution struct {
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	results chan query.Result
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// interrupt is cancel for reasons from outside of the statement.
+	interrupt context.CancelCauseFunc
+	results   chan query.Result
 	// finish is closed when the rows are no longer needed. done is closed when the statement has ended with err.
 	finish, done chan struct{}
 	err          error
@@ -118,7 +120,14 @@ func (r *runner) execute(req query.Request) *execution {
 		results: make(chan query.Result), finish: make(chan struct{}), done: make(chan struct{}), using: true,
 	}
 	x.ctx, x.cancel = context.WithCancelCause(context.Background())
-	x.running = x.ctx
+	x.running, x.interrupt = x.ctx, x.cancel
+	if alters(req) {
+		x.interrupt = func(cause error) {
+			if errs.CodeOf(cause) != errs.UserPasswordMismatch {
+				x.cancel(cause)
+			}
+		}
+	}
 	r.setCurrent(x)
 	req.QueryID = query.NewID()
 	r.shown.query(req.QueryID, strings.Join(req.Texts, "; "))
@@ -127,7 +136,7 @@ func (r *runner) execute(req query.Request) *execution {
 		x.timer = time.AfterFunc(x.left, func() { x.cancel(errTimeUp) })
 		req.Timeout = r.cfg.MaxTimeout
 	}
-	ctx, end := r.caller(x.ctx, func(err error) { x.cancel(err) })
+	ctx, end := r.caller(x.ctx, x.interrupt)
 	go func() {
 		defer close(x.done)
 		defer end()
@@ -171,7 +180,14 @@ func (r *runner) setCurrent(x *execution) {
 		r.shown.query("", "")
 		return
 	}
-	r.link.setCancel(x.cancel)
+	r.link.setCancel(x.interrupt)
+}
+
+// alters reports whether a request changes a user. If it changes the password of its own user, the connection ends
+// after it, but the client learns first that the password was changed.
+func alters(req query.Request) bool {
+	_, ok := req.Statements[0].(*statement.AlterUser)
+	return ok
 }
 
 // result waits for the result of the statement. ok is false if the statement failed without a result.

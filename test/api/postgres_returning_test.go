@@ -99,7 +99,7 @@ func TestPostgresReturning(t *testing.T) {
 		"INSERT INTO k (id) VALUES (7) ON CONFLICT (id) DO NOTHING":                "42P10",
 		"INSERT INTO k (id) VALUES (7) ON CONFLICT (id, ts) DO UPDATE SET v = 'x'": "0A000",
 		`INSERT INTO "Log" (s) VALUES ('x') ON CONFLICT (ts) DO NOTHING`:           "42P10",
-		`INSERT INTO k (ts, id) VALUES (1, 7), (1, 7) ON CONFLICT (id, ts) DO UPDATE ` +
+		`INSERT INTO k (ts, id) VALUES ('2026-01-05', 7), ('2026-01-05', 7) ON CONFLICT (id, ts) DO UPDATE ` +
 			`SET v = excluded.v, n = excluded.n`: "21000",
 	} {
 		for mode, ask := range map[string]func() error{

@@ -11,6 +11,38 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// TestOwnPasswordOverPostgres changes the password of the user of a connection: the statement is answered, and then the
+// connection ends.
+func TestOwnPasswordOverPostgres(t *testing.T) {
+	t.Parallel()
+	users := filepath.Join(t.TempDir(), "users")
+	if err := os.WriteFile(users, []byte("boss:rw=secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pg := FreeAddr(t)
+	n := New(t, "--user-file", users, "--pg-addr", pg)
+	n.Start()
+	defer n.Stop()
+	run := func(user, password, sql string) error {
+		c, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@%s/public?sslmode=disable", user, password, pg))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = c.Close(context.Background()) }()
+		_, err = c.Exec(t.Context(), sql, pgx.QueryExecModeSimpleProtocol)
+		return err
+	}
+	if err := run("boss", "secret", "CREATE USER ann PASSWORD 'secret of ann 0'"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		sql := fmt.Sprintf("ALTER USER CURRENT_USER PASSWORD 'secret of ann %d' OLD 'secret of ann %d'", i+1, i)
+		if err := run("ann", fmt.Sprintf("secret%%20of%%20ann%%20%d", i), sql); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
 // TestPrivilegeFunctions compares the answers of PostgreSQL's functions of privileges with the rights of users of the
 // file and of the metadata: for the user who asks, for others, by names and OIDs, and after a right was revoked.
 func TestPrivilegeFunctions(t *testing.T) {

@@ -18,7 +18,7 @@ func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 // engineTypes maps PostgreSQL's type names to the engine's, if they differ.
 var engineTypes = map[string]string{
 	"name": "VARCHAR", "bpchar": "VARCHAR", "char": "VARCHAR", "xid": "VARCHAR", "cid": "VARCHAR", "inet": "VARCHAR",
-	"cidr": "VARCHAR", "macaddr": "VARCHAR", "regrole": "VARCHAR", "oid": "BIGINT", "xid8": "BIGINT", "jsonb": "JSON",
+	"cidr": "VARCHAR", "macaddr": "VARCHAR", "oid": "BIGINT", "xid8": "BIGINT", "jsonb": "JSON",
 	"bytea": "BLOB", "int2vector": "VARCHAR", "oidvector": "VARCHAR", "text": "VARCHAR", "int2": "SMALLINT",
 	"int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "timestamptz": "TIMESTAMP",
 	"timestamp": "TIMESTAMP", "citext": "VARCHAR", "unknown": "VARCHAR", "money": "DECIMAL(18,2)", "aclitem": "VARCHAR",
@@ -159,7 +159,7 @@ func (r *rewriter) dropBrackets() {
 
 // isReg reports whether values of the type are object names.
 func (t castType) isReg() bool {
-	return strings.HasPrefix(t.name, "reg") && t.name != "regrole" && !t.array
+	return strings.HasPrefix(t.name, "reg")
 }
 
 // endsOperand reports whether an operand can end here.

@@ -13,6 +13,10 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 	if r.cutText(operand, t) {
 		return
 	}
+	if t.isReg() && t.array {
+		r.regList(operand, t)
+		return
+	}
 	if isText(operand) {
 		if r.writeLiteral(first, t) {
 			return

@@ -127,6 +127,8 @@ func regOID(typ, operand string) string {
 		table, column = "pg_namespace", "nspname"
 	case "regproc":
 		table, column = "pg_proc", "proname"
+	case "regrole":
+		table, column = "pg_roles", "rolname"
 	}
 	return "(SELECT any_value(cordwood_t.oid) FROM pg_catalog." + table + " AS cordwood_t WHERE cordwood_t." + column +
 		" = CAST(" + operand + " AS VARCHAR))"

@@ -29,7 +29,11 @@ const (
 var checkedTypes = map[string]*value.Type{
 	"int": value.Int4, "integer": value.Int4, "int4": value.Int4, "int2": value.Int2, "smallint": value.Int2,
 	"int8": value.Int8, "bigint": value.Int8, "float8": value.Float8, "float4": value.Float4, "real": value.Float4,
+	"float": value.Float8,
 }
+
+// floats are the types of checkedTypes in which a number with an exponent can have a value.
+var floats = map[string]bool{"float8": true, "float4": true, "real": true, "float": true}
 
 // checked writes the literal for a text that is cast, or keeps the error about the text.
 func (r *rewriter) checked(text tok, literal string, err error) bool {
@@ -96,6 +100,13 @@ func (r *rewriter) number() bool {
 	}
 	digits := len(strings.Trim(t.text, "0."))
 	exponent := strings.ContainsAny(t.text, "eE")
+	if typ, ok := r.typeAfter(1); ok && !typ.array && exponent && checkedTypes[typ.name] != nil {
+		_, err := value.Literal(checkedTypes[typ.name], value.FormatText, []byte(t.text))
+		if bad := (*value.Error)(nil); floats[typ.name] && errors.As(err, &bad) {
+			r.err = &Error{State: bad.State, Text: bad.Text, At: -1} // PostgreSQL has no position, either
+			return true
+		}
+	}
 	if strings.ContainsAny(t.text, "xX_") || digits <= maxPrecision-1 && !exponent || r.at(1).sym("::") &&
 		strings.HasPrefix(strings.ToLower(r.at(2).text), "float") {
 		return false
@@ -119,7 +130,8 @@ func (r *rewriter) number() bool {
 // writeNumber writes a cast to numeric. It reports false and writes nothing if the engine's own cast to the type is
 // right.
 func (r *rewriter) writeNumber(operand []tok, t castType, at int) bool {
-	if len(operand) == 1 && operand[0].kind == statement.TokenNumber && !t.array {
+	if len(operand) == 1 && !t.array && (operand[0].kind == statement.TokenNumber ||
+		operand[0].kind == written && manyDigits.MatchString(operand[0].text)) {
 		number, err := value.Decimal(operand[0].text)
 		if t.bare {
 			return r.checked(operand[0], number, err)
@@ -149,6 +161,9 @@ func (r *rewriter) writeNumber(operand []tok, t castType, at int) bool {
 	}
 	return text != ""
 }
+
+// manyDigits matches the texts that number writes for numbers with many digits.
+var manyDigits = regexp.MustCompile(`^[0-9]{38}$`)
 
 // castNumber returns SQL that casts an operand of a type of the engine to numeric, or "" for the engine's own cast.
 func castNumber(operand, typ string, t castType) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"cordwood/proto/schema"
+	"cordwood/router/pgwire/value"
 	"cordwood/router/query/pgcatalog"
 )
 
@@ -22,6 +23,12 @@ func (r *rewriter) regLiteral(typ, text string) string {
 			state = "42704"
 		}
 		what := map[string]string{"42P01": "relation", "42883": "function", "42704": "type"}[state]
+		switch typ {
+		case "regrole":
+			what = "role"
+		case "regnamespace":
+			state, what = "3F000", "schema"
+		}
 		r.err = &Error{State: state, Text: what + ` "` + text + `" does not exist`, At: -1, name: text}
 	}
 	number := "CAST(" + itoa(oid) + " AS BIGINT)"
@@ -83,6 +90,8 @@ func (r *rewriter) lookUp(typ, text string) (int64, bool) {
 	case "regnamespace":
 		oid := r.s.SchemaOID(name)
 		return oid, oid != 0
+	case "regrole":
+		return r.s.Role(name)
 	}
 	name, _, _ = strings.Cut(name, "(")
 	oid := pgcatalog.FunctionOID(strings.ToLower(name))
@@ -122,7 +131,35 @@ func regText(typ, operand string) string {
 		table, column = "pg_namespace", "nspname"
 	case "regproc", "regprocedure":
 		table, column = "pg_proc", "proname"
+	case "regrole":
+		table, column = "pg_roles", "rolname"
 	}
 	return "coalesce((SELECT any_value(cordwood_t." + column + ") FROM pg_catalog." + table + " AS cordwood_t WHERE " +
 		"cordwood_t.oid = TRY_CAST(" + operand + " AS BIGINT)), CAST(" + operand + " AS VARCHAR))"
+}
+
+// regList writes the cast of a list of names or OIDs to a list of a reg type, which is a list of names.
+func (r *rewriter) regList(operand []tok, t castType) {
+	first := operand[0]
+	if t.name != "regtype" {
+		r.refuse("casts to "+t.name+"[] are not supported; look the names up in the catalog", 0)
+		return
+	}
+	if !isText(operand) {
+		r.raw(first, "list_transform(CAST("+joined(operand)+" AS BIGINT[]), lambda cordwood_v: "+
+			formatType("cordwood_v", "NULL")+")")
+		return
+	}
+	names, ok := value.Texts(first.val)
+	if !ok {
+		r.checked(first, "", &value.Error{State: "22P02", Text: "malformed array literal: " + strconv.Quote(first.val)})
+		return
+	}
+	for i, name := range names {
+		number := r.regLiteral(t.name, name)
+		if names[i] = quote(r.regNames[number]); r.err != nil {
+			return
+		}
+	}
+	r.raw(first, "CAST(["+strings.Join(names, ", ")+"] AS VARCHAR[])")
 }

@@ -247,8 +247,10 @@ func TestLiterals(t *testing.T) {
 		{Float8, "1e400", "", "22003"},
 		{Float4, "1e-50", "", "22003"},
 		{ArrayOf(Int4), "{{{{{{{1}}}}}}}", "", "54000"},
-		{ArrayOf(TimestampTZ), "{infinity,2026-01-05}",
-			"CAST([TIMESTAMP 'infinity',TIMESTAMP_NS '2026-01-05 00:00:00'] AS TIMESTAMP[])", ""},
+		{
+			ArrayOf(TimestampTZ), "{infinity,2026-01-05}",
+			"CAST([TIMESTAMP 'infinity',TIMESTAMP_NS '2026-01-05 00:00:00'] AS TIMESTAMP[])", "",
+		},
 		{TimestampTZ, "0044-03-15 00:00:00 BC", "TIMESTAMP '0044-03-15 (BC) 00:00:00'", ""},
 		{TimestampTZ, "infinity", "TIMESTAMP 'infinity'", ""},
 		{TimestampTZ, "now", "", "22007"},
