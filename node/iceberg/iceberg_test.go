@@ -179,14 +179,14 @@ func (w *world) add(day, rows int, hidden bool) *cold.Object {
 	if err != nil || len(metas) != 1 {
 		w.t.Fatalf("%d files, %v", len(metas), err)
 	}
-	var ids []uint32
+	var extra segment.Extra
 	if hidden {
-		ids = iceberg.Hidden(w.table)
+		extra = iceberg.Extra(w.table)
 	}
 	path := filepath.Join(dir, "striped")
 	w.files++
 	o := &cold.Object{Key: fmt.Sprintf("c/data/%d.parquet", w.files)}
-	o.Meta, err = segment.StripeHidden(vfs.OS, filepath.Join(dir, segment.FileName(1)), &metas[0], path, ids)
+	o.Meta, err = segment.StripeWith(vfs.OS, filepath.Join(dir, segment.FileName(1)), &metas[0], path, extra)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func hiddenFileOf(t *testing.T, dir string, columns []string, rows ...row) (m Me
 		ids = append(ids, c.ID)
 	}
 	path = filepath.Join(dir, FileName(2))
-	m, err = StripeHidden(vfs.OS, filepath.Join(dir, FileName(1)), &metas[0], path, ids)
+	m, err = StripeWith(vfs.OS, filepath.Join(dir, FileName(1)), &metas[0], path, Extra{Hidden: ids})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/format"
+
 	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
@@ -17,13 +19,21 @@ import (
 // When it returns nil, the file is on disk under its final name. The caller must call SyncDir for the directory to make
 // the name durable. After an error it removes its file as far as possible. Shared files are possible, raw ones not.
 func Stripe(fsys vfs.FS, from string, m *Meta, to string) (Meta, error) {
-	return StripeHidden(fsys, from, m, to, nil)
+	return StripeWith(fsys, from, m, to, Extra{})
 }
 
-// StripeHidden is like Stripe, for a file that is not shared, and adds hidden columns for other engines: those of the
-// columns with the given ids that have a hidden form (HiddenColumn). They follow the other columns in the file and in
-// the result. A column is left out if the file does not have it, or has a value that cannot be converted.
-func StripeHidden(fsys vfs.FS, from string, m *Meta, to string, columns []uint32) (Meta, error) {
+// Extra is what a file gets for other engines. It must be zero for a shared file.
+type Extra struct {
+	// Hidden has the ids of columns of which the hidden forms are added (HiddenColumn). They follow the other columns in
+	// the file and in its description. One is left out if the file does not have the column, or has a value that cannot be
+	// converted.
+	Hidden []uint32
+	// Describe, if not nil, returns a key and a value for the metadata of a file with the given columns.
+	Describe func([]Column) (key, value string, err error)
+}
+
+// StripeWith is like Stripe, and adds what other engines need.
+func StripeWith(fsys vfs.FS, from string, m *Meta, to string, extra Extra) (Meta, error) {
 	if m.Raw {
 		return Meta{}, fmt.Errorf("stripe segment %s: it is not a Parquet file", from)
 	}
@@ -35,7 +45,7 @@ func StripeHidden(fsys vfs.FS, from string, m *Meta, to string, columns []uint32
 		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
 	}
 	defer in.Close()
-	hidden, err := hide(fsys, in, m, to, columns)
+	hidden, err := hide(fsys, in, m, to, extra.Hidden)
 	if err != nil {
 		return Meta{}, fmt.Errorf("hidden columns of segment %s: %w", from, err)
 	}
@@ -45,7 +55,7 @@ func StripeHidden(fsys vfs.FS, from string, m *Meta, to string, columns []uint32
 	if err != nil {
 		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
 	}
-	out, err := stripe(f, in, *m, hidden)
+	out, err := stripe(f, in, *m, hidden, extra.Describe)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = fsys.Rename(temp, to)
 	}
@@ -56,7 +66,9 @@ func StripeHidden(fsys vfs.FS, from string, m *Meta, to string, columns []uint32
 }
 
 // stripe writes and syncs the new file.
-func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile) (Meta, error) {
+func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile,
+	describe func([]Column) (key, value string, err error),
+) (Meta, error) {
 	out := &checksummer{f: f}
 	var more *parquet.File
 	if hidden != nil {
@@ -64,9 +76,15 @@ func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile) (Meta, error
 		m.Columns = append(slices.Clip(m.Columns), hidden.columns...)
 	}
 	whole := parquet.File{R: in, Size: m.Bytes}
-	err := parquet.Stripe(out, whole, more, func(s parquet.Sums) (key, value string, err error) {
-		value, err = encodeSums(&s)
-		return KeyChecksums, value, err
+	err := parquet.Stripe(out, whole, more, func(s parquet.Sums) ([]format.KeyValue, error) {
+		value, err := encodeSums(&s)
+		list := []format.KeyValue{{Key: KeyChecksums, Value: value}}
+		if err == nil && describe != nil {
+			var kv format.KeyValue
+			kv.Key, kv.Value, err = describe(m.Columns)
+			list = append(list, kv)
+		}
+		return list, err
 	})
 	if err != nil {
 		return m, err

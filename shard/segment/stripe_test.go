@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pqt "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -417,8 +418,8 @@ func TestStripedOfOtherWriter(t *testing.T) {
 	}
 	out := &bytes.Buffer{}
 	from := parquet.File{R: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
-	err := parquet.Stripe(out, from, nil, func(parquet.Sums) (string, string, error) {
-		return KeyChecksums, "", nil
+	err := parquet.Stripe(out, from, nil, func(parquet.Sums) ([]format.KeyValue, error) {
+		return []format.KeyValue{{Key: KeyChecksums}}, nil
 	})
 	if err != nil && !strings.Contains(err.Error(), "did not record the offsets") {
 		t.Errorf("the error is %v", err)

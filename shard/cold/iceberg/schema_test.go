@@ -90,6 +90,37 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestFileSchema: a file names the columns that have the values of the fields, as they are called in the file.
+func TestFileSchema(t *testing.T) {
+	old := table(map[string]string{schema.OptionIceberg: "v2"}, field(2, "n", schema.Int64), field(3, "u", schema.Uint64),
+		field(4, "not in the file", schema.String))
+	ts := old.Columns[0]
+	columns := []segment.Column{
+		{ID: ts.ID, FieldID: ts.ID, Name: "ts"}, {ID: 2, FieldID: 2, Name: "former name"}, {ID: 3, FieldID: 3, Name: "u"},
+		{ID: 3 + segment.HiddenID, FieldID: 3 + segment.HiddenID, Name: "u@decimal"},
+		{ID: ts.ID + segment.HiddenID, FieldID: ts.ID + segment.HiddenID, Name: "ts@us"},
+	}
+	e := Extra(old)
+	key, value, err := e.Describe(columns)
+	if err != nil || key != "iceberg.schema" {
+		t.Fatal(key, err)
+	}
+	var s Schema
+	if err := json.Unmarshal([]byte(value), &s); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, f := range s.Fields {
+		got += fmt.Sprintf("%d %s %s, ", f.ID%segment.HiddenID, f.Name, f.Type)
+	}
+	if want := fmt.Sprintf("%d ts timestamp, 2 former name long, 3 u decimal(20, 0), ", ts.ID); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if e := Extra(table(nil)); e.Hidden != nil || e.Describe != nil {
+		t.Error("a table without the option has something in its files")
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	for _, c := range []struct {
 		typ        schema.Type

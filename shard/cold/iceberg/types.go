@@ -68,18 +68,50 @@ func (f Format) fieldID(c *schema.Column) int32 {
 	return int32(c.ID)
 }
 
-// Hidden returns the ids of the columns whose hidden forms the objects of a table need.
-func Hidden(t *schema.Table) (ids []uint32) {
+// keyFileSchema is the key of the schema of a file in its metadata. The writer of Iceberg's Java library stores it, and
+// some readers find the columns of a file by it, and not by the ids of fields.
+const keyFileSchema = "iceberg.schema"
+
+// Extra returns what the objects of a table need: the hidden forms of some columns, and a schema that tells the name of
+// each field in the file. It is zero for a table that is not shown.
+func Extra(t *schema.Table) (e segment.Extra) {
 	f := FormatOf(t)
 	if f == 0 {
-		return nil
+		return e
 	}
 	for i := range t.Columns {
 		if _, hidden := f.typeOf(t.Columns[i].Type); hidden {
-			ids = append(ids, t.Columns[i].ID)
+			e.Hidden = append(e.Hidden, t.Columns[i].ID)
 		}
 	}
-	return ids
+	e.Describe = func(columns []segment.Column) (key, value string, err error) {
+		b, err := json.Marshal(fileSchema(t, f, columns))
+		return keyFileSchema, string(b), err
+	}
+	return e
+}
+
+// fileSchema returns the schema of a file: the fields of the table that it has. A field with a hidden form gets the
+// name of the column itself, because readers that find columns by name know its type: icebird makes a double of a
+// decimal.
+func fileSchema(t *schema.Table, f Format, columns []segment.Column) *Schema {
+	names := make(map[uint32]string, len(columns))
+	for i := range columns {
+		names[columns[i].ID] = columns[i].Name
+	}
+	s := &Schema{Type: "struct", ID: int32(t.Version), Fields: []Field{}}
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		name, ok := names[c.ID]
+		if !ok {
+			continue
+		}
+		typ, _ := f.typeOf(c.Type)
+		s.Fields = append(s.Fields, Field{
+			ID: f.fieldID(c), Name: name, Type: typ, Required: c.Semantic == schema.Timestamp,
+		})
+	}
+	return s
 }
 
 // filled returns the default of a column that replaces nulls: that of a column that was added with NOT NULL, as

@@ -129,11 +129,11 @@ func (b *builder) stripe(ctx context.Context, m *segment.Meta, tables map[uint64
 	id := b.nextID()
 	x.path = filepath.Join(b.dir, segment.FileName(id))
 	o := &x.object
-	var hidden []uint32
+	var extra segment.Extra
 	if t := tables[m.TableID]; t != nil {
-		hidden = iceberg.Hidden(t.Def.Table)
+		extra = iceberg.Extra(t.Def.Table)
 	}
-	o.Meta, err = segment.StripeHidden(b.fs, filepath.Join(b.dir, m.FileName()), m, x.path, hidden)
+	o.Meta, err = segment.StripeWith(b.fs, filepath.Join(b.dir, m.FileName()), m, x.path, extra)
 	if err != nil {
 		return built{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
@@ -57,9 +58,9 @@ type File struct {
 
 // Stripe writes a file of this package anew: the chunks of a column in a stripe side by side, then the bloom filters by
 // column, the page indexes and the footer. The caller must have checked the file. more, which may be nil, is a file
-// with the same row groups, whose columns follow those of the first one. describe returns a key and a value for the
+// with the same row groups, whose columns follow those of the first one. describe returns keys and values for the
 // metadata of the new file.
-func Stripe(w io.Writer, from File, more *File, describe func(Sums) (key, value string, err error)) error {
+func Stripe(w io.Writer, from File, more *File, describe func(Sums) ([]format.KeyValue, error)) error {
 	md, err := ReadFooter(from.R, from.Size)
 	if err != nil {
 		return err
@@ -77,17 +78,14 @@ func Stripe(w io.Writer, from File, more *File, describe func(Sums) (key, value 
 			return err
 		}
 	}
-	key, value, err := describe(s.sums)
+	list, err := describe(s.sums)
 	if err != nil {
 		return err
 	}
-	kept := md.KeyValueMetadata[:0]
-	for _, kv := range md.KeyValueMetadata {
-		if kv.Key != key {
-			kept = append(kept, kv)
-		}
-	}
-	md.KeyValueMetadata = append(kept, format.KeyValue{Key: key, Value: value})
+	kept := slices.DeleteFunc(md.KeyValueMetadata, func(had format.KeyValue) bool {
+		return slices.ContainsFunc(list, func(kv format.KeyValue) bool { return kv.Key == had.Key })
+	})
+	md.KeyValueMetadata = append(kept, list...)
 	n, err := s.thrift(md)
 	if err != nil {
 		return fmt.Errorf("footer: %w", err)
