@@ -119,27 +119,46 @@ func TestExploreCounts(t *testing.T) {
 }
 
 // TestExploreEstimates checks that the number of values is marked as an estimate if nearly every row has its own, and
-// that other numbers are not.
+// that other numbers are not. The distributions of numbers are exact.
 func TestExploreEstimates(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
-	run(t, n, "CREATE TABLE app (ts TIMESTAMP(3) TIME INDEX, id STRING, host STRING)")
-	run(t, n, "INSERT INTO app SELECT TIMESTAMP '2026-01-05' + to_seconds(i), md5(i::VARCHAR), 'h' || i % 3 "+
-		"FROM range(12000) t(i)")
+	run(t, n, "CREATE TABLE app (ts TIMESTAMP(3) TIME INDEX, id STRING, host STRING, n BIGINT, took DOUBLE)")
+	run(t, n, "INSERT INTO app SELECT TIMESTAMP '2026-01-05' + to_seconds(i), md5(i::VARCHAR), 'h' || i % 3, "+
+		"i * 7919 % 12007, CASE WHEN i % 100 = 7 THEN 'NaN'::DOUBLE ELSE i / 8 + 0.5 END FROM range(12000) t(i)")
 	var got struct {
 		Fields []struct {
 			Name      string
+			Filled    int64
 			Distinct  int64
 			Estimated bool
+			Stats     *struct {
+				Min, P25, P50, P75, Max float64
+				Bins                    []int64
+			}
 		}
 	}
 	explore(t, n, "facets", map[string]any{
 		"tables": []string{"app"}, "from": "2026-01-05T00:00:00Z", "to": "2026-01-06T00:00:00Z",
-		"fields": []string{"id", "host"},
+		"fields": []string{"id", "host", "n", "took"}, "exact": true,
 	}, 200, &got)
-	if len(got.Fields) != 2 {
+	if len(got.Fields) != 4 {
 		t.Fatalf("%+v", got)
+	}
+	for _, f := range got.Fields[2:] {
+		finite := " FROM app WHERE isfinite(" + f.Name + "::DOUBLE)"
+		want := n.Rows(t, "SELECT min("+f.Name+"), quantile_disc("+f.Name+", 0.25), quantile_disc("+f.Name+", 0.5), "+
+			"quantile_disc("+f.Name+", 0.75), max("+f.Name+"), count(*)"+finite)[0]
+		rows := int64(0)
+		for _, bin := range f.Stats.Bins {
+			rows += bin
+		}
+		s := f.Stats
+		got := []any{s.Min, s.P25, s.P50, s.P75, s.Max, rows}
+		if fmt.Sprint(want) != fmt.Sprint(got) || !f.Estimated || f.Filled != 12000 {
+			t.Errorf("%+v, %v, want %v", f, got, want)
+		}
 	}
 	if id := got.Fields[0]; !id.Estimated || id.Distinct < 8000 || id.Distinct > 12000 {
 		t.Errorf("%+v", id)

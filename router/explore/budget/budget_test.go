@@ -131,3 +131,29 @@ func TestTry(t *testing.T) {
 		t.Errorf("without a client: late %v, %v", late, err)
 	}
 }
+
+// TestCount checks that the rows of a sample stay the answer if there is no time to count all.
+func TestCount(t *testing.T) {
+	s := &scope.Scope{Tables: []*scope.Table{table()}, Range: scope.Range{To: time.Unix(1e6, 0)}}
+	extents := map[uint64]*query.Extent{7: {Rows: 4_000_000, Segments: []query.Segment{
+		{Table: 7, Rows: 4_000_000, MinTime: 0, MaxTime: 100_000},
+	}}}
+	for _, late := range []bool{false, true} {
+		var counted []*Sample
+		limit := time.Hour
+		if late {
+			limit = 50 * time.Millisecond
+		}
+		part, err := Count(t.Context(), s, extents, limit, func(ctx context.Context, part *Sample) error {
+			if part == nil && late {
+				<-ctx.Done()
+				return errs.New(errs.Cancelled, "cancelled")
+			}
+			counted = append(counted, part)
+			return nil
+		})
+		if err != nil || (part == nil) == late || part != counted[len(counted)-1] {
+			t.Errorf("late %v: %v, %v of %v", late, err, part, counted)
+		}
+	}
+}

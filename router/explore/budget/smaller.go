@@ -14,26 +14,69 @@ import (
 const (
 	// LeastSample is the number of rows that are always counted.
 	LeastSample = 10_000
+	// leastProbed is the number of rows up to which all are counted without a smaller sample first.
+	leastProbed = 500_000
 	// smaller is by how much a sample is smaller than the rows for whose count the time did not suffice.
 	smaller = 8
 )
 
-// InSamples runs count for a sample of the rows of s. If it does not end within limit, as on a busy machine, count runs
-// again for an eighth of these rows, without a limit. There must be more than LeastSample rows in files.
-func InSamples(ctx context.Context, s *scope.Scope, extents map[uint64]*query.Extent, limit time.Duration,
+// Count runs count for all rows of s, or for a sample of them if that would take longer than limit. It returns the
+// sample; nil means all rows. There must be more than LeastSample rows in s. If count fails, it must keep the result of
+// the last time that it did not.
+//
+// Among many rows, it first counts a sample of an eighth of them. If that takes so long that all of them would take
+// longer than the limit, the sample is the answer, so little time is lost on a busy machine.
+func Count(ctx context.Context, s *scope.Scope, extents map[uint64]*query.Extent, limit time.Duration,
 	count func(context.Context, *Sample) error,
-) error {
-	want := min(sampleSize(limit), Estimate(s, extents).Rows/smaller)
+) (*Sample, error) {
+	rows := Estimate(s, extents).Rows
+	all := func(ctx context.Context) error { return count(ctx, nil) }
+	if rows > MaxExact {
+		return inSamples(ctx, s, extents, limit, rows, count)
+	}
+	if rows <= leastProbed {
+		if late, err := Try(ctx, limit, all); err != nil || !late {
+			return nil, err
+		}
+		return inSamples(ctx, s, extents, limit, rows, count)
+	}
+	probe, _ := NewSample(s, extents, rows/smaller)
+	began := time.Now()
+	late, err := Try(ctx, limit, func(ctx context.Context) error { return count(ctx, probe) })
+	if err != nil {
+		return nil, err
+	}
+	if late {
+		probe, _ = NewSample(s, extents, rows/smaller/smaller)
+		return probe, count(ctx, probe)
+	}
+	took := time.Since(began)
+	// Half of a sample's time does not depend on its size: its statements have a part for each slice.
+	if smaller/2*took > limit-took {
+		return probe, nil
+	}
+	if late, err = Try(ctx, limit-took, all); err != nil || !late {
+		return nil, err
+	}
+	return probe, nil
+}
+
+// inSamples runs count for a sample of the rows. If it does not end within limit, as on a busy machine, count runs
+// again for an eighth of these rows, without a limit.
+func inSamples(ctx context.Context, s *scope.Scope, extents map[uint64]*query.Extent, limit time.Duration, rows int64,
+	count func(context.Context, *Sample) error,
+) (*Sample, error) {
+	want := min(sampleSize(limit), rows/smaller)
 	if want > LeastSample {
 		part, _ := NewSample(s, extents, want)
 		late, err := Try(ctx, limit, func(ctx context.Context) error { return count(ctx, part) })
 		if err != nil || !late {
-			return err
+			return part, err
 		}
 		want /= smaller
 	}
 	part, _ := NewSample(s, extents, max(want, LeastSample))
-	return count(ctx, part)
+	return part, count(ctx, part)
 }
 
 // sampleSize returns the number of rows of the first sample with a time limit: SampleRows for the default, and fewer

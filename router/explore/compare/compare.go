@@ -126,29 +126,26 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 	both := spanning(a, b)
 	rows := budget.Estimate(both, extents).Rows
 	var out *Answer
-	count := func(ctx context.Context) (err error) {
-		out, err = c.count(ctx, list)
+	count := func(ctx context.Context, part *budget.Sample) error {
+		c.part = part
+		next, err := c.count(ctx, list)
+		if err == nil {
+			out = next
+		}
 		return err
 	}
+	var part *budget.Sample
 	_, ok := budget.NewSample(both, extents, budget.LeastSample)
-	late := !req.Exact && ok && rows > budget.MaxExact
-	switch {
-	case req.Exact || !ok: // there is no sample to use instead
-		err = count(ctx)
-	case !late:
-		late, err = budget.Try(ctx, req.Budget, count)
-	}
-	if err == nil && late {
-		err = budget.InSamples(ctx, both, extents, req.Budget, func(ctx context.Context, part *budget.Sample) error {
-			c.part = part
-			return count(ctx)
-		})
+	if req.Exact || !ok { // there is no sample to use instead
+		err = count(ctx, nil)
+	} else {
+		part, err = budget.Count(ctx, both, extents, req.Budget, count)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if late {
-		read, err := budget.SampledRows(ctx, both, c.part)
+	if part != nil {
+		read, err := budget.SampledRows(ctx, both, part)
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"container/heap"
 	"context"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,10 +45,8 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 	if err := c.group(ctx, together, nil, byName); err != nil {
 		return nil, err
 	}
-	for _, f := range scattered {
-		if err := c.estimate(ctx, f, byName[f.name]); err != nil {
-			return nil, err
-		}
+	if err := c.summarize(ctx, scattered, byName); err != nil {
+		return nil, err
 	}
 	return c.answer(ctx, byName)
 }
@@ -57,7 +54,7 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 // answer returns the counts of all fields, with statistics of those that are numbers.
 func (c *counter) answer(ctx context.Context, byName map[string]*tally) (a *Answer, err error) {
 	a = &Answer{}
-	if a.Rows, err = c.rows(ctx); err != nil {
+	if a.Rows, err = c.rows(ctx, byName); err != nil {
 		return nil, err
 	}
 	for _, f := range c.fields {
@@ -65,6 +62,8 @@ func (c *counter) answer(ctx context.Context, byName map[string]*tally) (a *Answ
 		out := t.field(f.name)
 		switch {
 		case !f.numbers || out.Filled == 0:
+		case t.stats != nil:
+			out.Stats = t.stats
 		case t.numbers != nil && !t.numbers.unknown:
 			out.Stats = t.numbers.stats()
 		default:
@@ -77,17 +76,16 @@ func (c *counter) answer(ctx context.Context, byName map[string]*tally) (a *Answ
 	return a, nil
 }
 
-// rows counts the rows that match the search.
-func (c *counter) rows(ctx context.Context) (n int64, err error) {
-	from, _ := c.from(nil, nil)
-	return c.number(ctx, "SELECT count(*)"+from)
-}
-
-func (c *counter) number(ctx context.Context, sql string) (n int64, err error) {
-	err = c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
-		if numbers, ok := rec.Column(0).(*array.Int64); ok && numbers.Len() > 0 {
-			n = numbers.Value(0)
+// rows returns the number of rows that match the search. The counts of a field have it, if they are of the same rows.
+func (c *counter) rows(ctx context.Context, byName map[string]*tally) (n int64, err error) {
+	for _, f := range c.fields {
+		if t := byName[f.name]; f.wheres == nil && t.whole {
+			return t.rows, nil
 		}
+	}
+	from, _ := c.from(nil, nil)
+	err = c.scope.Run(ctx, "SELECT count(*)"+from, func(rec arrow.RecordBatch) error {
+		n += number(rec.Column(0))
 		return nil
 	})
 	return n, err
@@ -118,8 +116,7 @@ func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]st
 			return errs.New(errs.Internal, "count values: the answer has the types %s", rec.Schema())
 		}
 		for i, f := range list {
-			// The first field has the highest bit. A bit is set if the row does not belong to the field.
-			of := int64(1)<<len(list) - 1 - int64(1)<<(len(list)-1-i)
+			of := setOf(i, len(list))
 			err := to[f.name].addAll(rec.Column(2+i), rec.Column(1), func(row int) bool { return grouping.Value(row) == of })
 			if err != nil {
 				return err
@@ -129,29 +126,23 @@ func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]st
 	})
 }
 
-// estimate counts the rows with a value, and estimates the number of distinct values.
-func (c *counter) estimate(ctx context.Context, f *field, to *tally) error {
-	from, names := c.from([]*field{f}, f.wheres)
-	sql := "SELECT count(" + names[0] + "), approx_count_distinct(" + names[0] + ")" + from
-	return c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
-		filled, ok := rec.Column(0).(*array.Int64)
-		distinct, also := rec.Column(1).(*array.Int64)
-		if ok && also && filled.Len() > 0 {
-			to.filled, to.distinct = filled.Value(0), min(distinct.Value(0), filled.Value(0))
-			to.estimated = true
-		}
-		return nil
-	})
-}
+// setOf returns what GROUPING returns for the rows of one of several fields. The first field has the highest bit. A bit
+// is set if the row does not belong to the field.
+func setOf(i, fields int) int64 { return int64(1)<<fields - 1 - int64(1)<<(fields-1-i) }
 
 // tally counts the values of a field, and keeps the most frequent ones.
 type tally struct {
 	most             int
 	filled, distinct int64
-	estimated        bool // distinct is an estimate
-	top              values
-	// numbers collects the values of a field of numbers; nil if they are not counted one by one.
+	// rows counts all rows, if whole is set.
+	rows      int64
+	whole     bool
+	estimated bool // distinct is an estimate
+	top       values
+	// numbers collects the values of a field of numbers; nil if they are not counted one by one. Then stats may have
+	// their distribution.
 	numbers *numbers
+	stats   *Stats
 }
 
 // addAll adds values with their counts. If is is not nil, it reports which rows belong to the field.
@@ -160,11 +151,16 @@ func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
 	if !ok {
 		return errs.New(errs.Internal, "count values: counts have the type %s", counts.DataType())
 	}
+	t.whole = true
 	for i := range a.Len() {
-		if is != nil && !is(i) || format.IsNull(a, i) {
+		if is != nil && !is(i) {
 			continue
 		}
 		n := numbers.Value(i)
+		t.rows += n
+		if format.IsNull(a, i) {
+			continue
+		}
 		t.filled += n
 		t.distinct++
 		if t.numbers != nil {
@@ -220,86 +216,4 @@ func (v *values) Pop() any {
 	last := (*v)[len(*v)-1]
 	*v = (*v)[:len(*v)-1]
 	return last
-}
-
-// bins is the number of ranges in which numbers are counted.
-const bins = 20
-
-// describe returns the distribution of a field's numbers. Among many rows, it estimates it from a sample.
-func (c *counter) describe(ctx context.Context, f *field) (*Stats, error) {
-	if c.sample != nil || c.described == nil {
-		return c.stats(ctx, f)
-	}
-	c.sample = c.described
-	defer func() { c.sample = nil }()
-	s, err := c.stats(ctx, f)
-	if err != nil || s == nil {
-		return nil, err
-	}
-	s.Sampled = true
-	for i := range s.Bins {
-		s.Bins[i] = int64(math.Round(float64(s.Bins[i]) * c.describedBy))
-	}
-	return s, nil
-}
-
-// stats returns the distribution of a field's numbers. NaN and infinities are left out.
-func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
-	from, names := c.from([]*field{f}, f.wheres)
-	number := "CAST(" + names[0] + " AS DOUBLE)"
-	finite := " FILTER (WHERE isfinite(" + number + "))"
-	s := &Stats{}
-	var low, high float64
-	var quartiles []float64
-	// An exact quartile would require all numbers in memory.
-	quartile := "quantile_disc("
-	if c.many {
-		quartile = "approx_quantile("
-	}
-	sql := "SELECT min(" + names[0] + ")" + finite + ", max(" + names[0] + ")" + finite + ", min(" + number + ")" +
-		finite + ", max(" + number + ")" + finite + ", " + quartile + number + ", 0.25)" + finite + ", " + quartile + number +
-		", 0.5)" + finite + ", " + quartile + number + ", 0.75)" + finite + from
-	err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
-		if rec.NumRows() == 0 || format.IsNull(rec.Column(0), 0) {
-			return nil
-		}
-		s.Min, _ = scope.ValueJSON(rec.Column(0), 0, maxValueBytes)
-		s.Max, _ = scope.ValueJSON(rec.Column(1), 0, maxValueBytes)
-		for i := 2; i < int(rec.NumCols()); i++ {
-			d, ok := rec.Column(i).(*array.Float64)
-			if !ok {
-				return errs.New(errs.Internal, "describe numbers: the answer has the types %s", rec.Schema())
-			}
-			quartiles = append(quartiles, d.Value(0))
-		}
-		return nil
-	})
-	if err != nil || quartiles == nil {
-		return nil, err
-	}
-	low, high = quartiles[0], quartiles[1]
-	s.P25, s.P50, s.P75 = quartiles[2], quartiles[3], quartiles[4]
-	s.Bins = make([]int64, bins)
-	literal := func(f float64) string {
-		return "CAST('" + strconv.FormatFloat(f, 'g', -1, 64) + "' AS DOUBLE)"
-	}
-	// Both numbers are halved first, because their difference may overflow.
-	width := (high/2 - low/2) / bins
-	bin := "CAST(least(" + strconv.Itoa(bins-1) + ", floor((" + number + " / 2 - " + literal(low/2) + ") / " +
-		literal(width) + ")) AS INTEGER)"
-	if width == 0 {
-		bin = "0"
-	}
-	sql = "SELECT CASE WHEN isfinite(" + number + ") THEN " + bin + " END, count(*)" + from + " GROUP BY 1"
-	err = c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
-		at, ok := rec.Column(0).(*array.Int32)
-		numbers, also := rec.Column(1).(*array.Int64)
-		for i := 0; ok && also && i < int(rec.NumRows()); i++ {
-			if !at.IsNull(i) && at.Value(i) >= 0 && at.Value(i) < bins {
-				s.Bins[at.Value(i)] += numbers.Value(i)
-			}
-		}
-		return nil
-	})
-	return s, err
 }

@@ -90,8 +90,9 @@ type field struct {
 	exprs map[uint64]string
 	// wheres has the conditions for the rows of the tables if they differ from those of the scope; nil if they do
 	// not.
-	wheres  map[uint64]string
-	numbers bool
+	wheres map[uint64]string
+	// numbers is set if the values are numbers, and floats if they may be NaN or infinite.
+	numbers, floats bool
 	// few is set if there are few distinct values among the newest rows.
 	few bool
 	// scattered is set if nearly every row has a distinct value. Then the values are not counted individually.
@@ -167,43 +168,52 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 // the shards keep counts of such values, and only if no search has to read each row. It counts the other fields in a
 // sample, and all fields if exact counts take too long. Without a sample, it always counts exactly.
 func (c *counter) run(ctx context.Context, rows int64) (*Answer, error) {
-	var a *Answer
-	count := func(ctx context.Context) (err error) {
-		a, err = c.count(ctx)
-		return err
-	}
 	if _, ok := budget.NewSample(c.scope, c.extents, budget.LeastSample); c.req.Exact || !ok {
-		return a, orNothing(&a, count(ctx))
+		return c.count(ctx)
 	}
-	all, sampled := c.fields, []*field(nil)
+	var exact *Answer
+	all := c.fields
 	if rows > budget.MaxExact {
 		c.described, _ = budget.NewSample(c.scope, c.extents, budget.SampleRows)
 		c.describedBy = float64(rows) / budget.SampleRows
-		c.fields, sampled = c.divide()
-	}
-	if len(c.fields) > 0 {
-		late, err := budget.Try(ctx, c.req.Budget, count)
-		if err != nil {
-			return nil, err
+		few, others := c.divide()
+		late := len(few) == 0
+		if c.fields = few; !late {
+			var err error
+			late, err = budget.Try(ctx, c.req.Budget, func(ctx context.Context) (err error) {
+				exact, err = c.count(ctx)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
 		if late {
-			a, sampled = nil, all
+			exact, others = nil, all
+		}
+		if c.fields = others; len(others) == 0 {
+			return exact, nil
 		}
 	}
-	if len(sampled) == 0 {
-		return a, nil
-	}
-	c.fields = sampled
-	var estimate *Answer
-	countSample := func(ctx context.Context, part *budget.Sample) (err error) {
-		estimate, err = c.countSample(ctx, rows, part)
+	many := c.many
+	var a *Answer
+	part, err := budget.Count(ctx, c.scope, c.extents, c.req.Budget, func(ctx context.Context, part *budget.Sample) error {
+		c.sample, c.many = part, many && part == nil
+		next, err := c.count(ctx)
+		if err == nil {
+			a = next
+		}
 		return err
-	}
-	err := budget.InSamples(ctx, c.scope, c.extents, c.req.Budget, countSample)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return estimate.with(a, all), nil
+	if part != nil {
+		if err := c.estimate(ctx, a, rows, part); err != nil {
+			return nil, err
+		}
+	}
+	return a.with(exact, all), nil
 }
 
 // divide returns the fields that are counted exactly among many rows, and those that are not.
@@ -219,23 +229,18 @@ func (c *counter) divide() (exact, sampled []*field) {
 	return exact, sampled
 }
 
-// countSample counts the sample, and estimates the counts of all rows from it.
-func (c *counter) countSample(ctx context.Context, rows int64, sample *budget.Sample) (*Answer, error) {
-	c.sample, c.many = sample, false
-	a, err := c.count(ctx)
-	if err != nil {
-		return nil, err
-	}
+// estimate estimates the counts of all rows from those of a sample.
+func (c *counter) estimate(ctx context.Context, a *Answer, rows int64, sample *budget.Sample) error {
 	read, err := budget.SampledRows(ctx, c.scope, sample)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.SampledRows, a.SampledOf = read, max(rows, read)
 	a.scale(float64(a.SampledOf) / float64(max(read, 1)))
 	for i := range a.Fields {
 		a.Fields[i].Sampled = true
 	}
-	return a, nil
+	return nil
 }
 
 // with adds the fields that were counted exactly, in the order of all fields. exact may be nil.
@@ -252,14 +257,6 @@ func (a *Answer) with(exact *Answer, all []*field) *Answer {
 		a.Fields = append(a.Fields, byName[f.name])
 	}
 	return a
-}
-
-// orNothing returns err, and sets the answer to nil if err is not nil.
-func orNothing(a **Answer, err error) error {
-	if err != nil {
-		*a = nil
-	}
-	return err
 }
 
 // unsearched reports whether the time range is the only condition.
@@ -305,6 +302,7 @@ func (c *counter) resolve(name string) (*field, error) {
 		} else {
 			found = true
 			f.numbers = f.numbers && (typ.IsInteger() || typ.IsFloat())
+			f.floats = f.floats || typ.IsFloat()
 			if typ == schema.Binary {
 				return nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary and cannot be counted", name)
 			}

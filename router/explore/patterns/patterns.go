@@ -143,8 +143,13 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	}
 	f.extents = extents
 	read, of, err := f.inTime(ctx, func(ctx context.Context, part *budget.Sample) error {
-		f.sampled = part
-		return f.count(ctx)
+		next := *f
+		next.sampled = part
+		err := next.count(ctx)
+		if err == nil {
+			*f = next
+		}
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -283,11 +288,15 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 	now := f.scope.Range
 	defer func() { f.scope.Range = now }()
 	f.scope.Range = scope.Range{From: now.From.Add(-now.To.Sub(now.From)), To: now.From}
-	counts, by := make([]int64, len(a.Patterns)), 1.
+	var counts []int64
+	by := 1.
 	read, of, err := f.inTime(ctx, func(ctx context.Context, part *budget.Sample) error {
-		clear(counts)
-		a.BeforeAbout = part != nil
-		return f.countFits(ctx, part, a.Patterns, counts)
+		next := make([]int64, len(a.Patterns))
+		err := f.countFits(ctx, part, a.Patterns, next)
+		if err == nil {
+			counts, a.BeforeAbout = next, part != nil
+		}
+		return err
 	})
 	if err != nil {
 		return err

@@ -38,8 +38,15 @@ func (h *Handler) Compare() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
+		if req.B.BudgetMillis != nil {
+			other, err := budget.Time(req.B.BudgetMillis)
+			if err != nil {
+				return nil, err
+			}
+			limit = min(limit, other)
+		}
 		out, err := compare.Compare(ctx, a, b, h.fields, compare.Request{
-			Rest: req.Rest, Fields: req.Fields, Top: numberOr(req.Top, 20), Exact: req.A.Exact, Budget: limit,
+			Rest: req.Rest, Fields: req.Fields, Top: numberOr(req.Top, 20), Exact: req.A.Exact || req.B.Exact, Budget: limit,
 		})
 		if err != nil {
 			return nil, err
