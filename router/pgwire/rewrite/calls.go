@@ -42,6 +42,7 @@ func (r *rewriter) bareWord(t tok) (string, bool) {
 // findUserColumn reports whether the statement reads a table with a column called user, or gives this name to a column
 // itself. Then the word is that column, and otherwise the user, as in PostgreSQL.
 func (r *rewriter) findUserColumn(toks []tok) bool {
+	defined := definedNames(toks)
 	for i, t := range toks {
 		if i > 0 && t.isName() && strings.EqualFold(t.val, "user") && (toks[i-1].word("AS") || toks[i-1].closes()) {
 			return true
@@ -58,22 +59,23 @@ func (r *rewriter) findUserColumn(toks []tok) bool {
 			return true
 		}
 		if !known && (toks[i-1].word("FROM") || toks[i-1].word("JOIN")) && pgcatalog.Find(name) == nil &&
-			!definedBy(toks, name) {
+			!defined[strings.ToLower(name)] {
 			return true // its columns are not known
 		}
 	}
 	return false
 }
 
-// definedBy reports whether WITH defines a query with the name. Its columns are those of other tables.
-func definedBy(toks []tok, name string) bool {
+// definedNames returns the names, in lower case, that WITH defines. Their columns are those of other tables.
+func definedNames(toks []tok) map[string]bool {
+	names := map[string]bool{}
 	for i := 1; i+2 < len(toks); i++ {
-		if toks[i].isName() && strings.EqualFold(toks[i].val, name) && toks[i+1].word("AS") &&
+		if toks[i].isName() && toks[i+1].word("AS") &&
 			(toks[i-1].word("WITH") || toks[i-1].word("RECURSIVE") || toks[i-1].sym(",")) {
-			return true
+			names[strings.ToLower(toks[i].val)] = true
 		}
 	}
-	return false
+	return names
 }
 
 // call rewrites a call whose name is n tokens ahead.

@@ -81,6 +81,14 @@ func hostile() map[string]string {
 		"nested digests":      nested("regexp_matches(", "x", ",'(a)')"),
 		"cut texts":           "SELECT x" + again("::varchar(5)"),
 		"nested aggregates":   nested("json_agg(", "x", ")"),
+		"zones":               "SELECT x" + again(" AT TIME ZONE 'a'"),
+		"nested zones":        nested("timezone('a',", "x", ")"),
+		"sums in zones":       "SELECT (x" + again("+x") + ") AT TIME ZONE 'a'",
+		"zones of sums":       "SELECT x" + again("+x AT TIME ZONE 'a'"),
+		"zones of lists":      "SELECT least(x" + again(",x AT TIME ZONE 'a'") + ") AT TIME ZONE 'a'",
+		"nested least":        nested("least(x,", "x", ") AT TIME ZONE 'a'"),
+		"users":               "SELECT user FROM a" + again(" JOIN a") + ", a AS (SELECT 1)",
+		"users of no table":   "SELECT 1" + again(",user"),
 		"information":         "SELECT * FROM a" + again(",information_schema.columns"),
 	}
 }
