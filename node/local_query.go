@@ -38,6 +38,7 @@ type localQuery struct {
 	conn   *localConn
 	ctx    context.Context
 	req    *shardpb.QueryRequest
+	header metadata.MD   // what the service has sent; read it only after begun is closed
 	begun  chan struct{} // closed when the service has sent its header
 	once   sync.Once     // closes begun
 	chunks chan *shardpb.QueryChunk
@@ -99,6 +100,7 @@ func (q *localQuery) RecvMsg(m any) error {
 func (q *localQuery) Header() (metadata.MD, error) {
 	select {
 	case <-q.begun:
+		return q.header, nil
 	case <-q.done:
 	case <-q.ctx.Done():
 		return nil, status.FromContextError(q.ctx.Err()).Err()
@@ -119,9 +121,12 @@ type localAnswer struct {
 
 func (a *localAnswer) Context() context.Context { return a.ctx }
 
-// SendHeader signals that the service answers. The header is dropped, since there is no network.
-func (a *localAnswer) SendHeader(metadata.MD) error {
-	a.query.once.Do(func() { close(a.query.begun) })
+// SendHeader signals that the service answers.
+func (a *localAnswer) SendHeader(h metadata.MD) error {
+	a.query.once.Do(func() {
+		a.query.header = h
+		close(a.query.begun)
+	})
 	return nil
 }
 

@@ -3,6 +3,8 @@ package turns
 import (
 	"context"
 	"sync"
+
+	"cordwood/proto/words"
 )
 
 // Slot is the slot of a running query. Its methods may be called concurrently, but only one Return at a time.
@@ -45,9 +47,8 @@ func (s *Slot) Leave() {
 	s.left = true
 }
 
-// Lend gives the slot to other queries until Return. If as many queries as may run have lent theirs, it returns an
-// error with the code errs.ShardBusy: then the query should end, so that neither its slot nor its memory is held by
-// what it waits for. Within those, a user has the same share as of the slots.
+// Lend gives the slot to other queries until Return. If too many queries have lent theirs, it returns an error with the
+// code errs.ShardBusy: then the query should end, so that neither its slot nor its memory is held by what it waits for.
 func (s *Slot) Lend() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +59,8 @@ func (s *Slot) Lend() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	share := g.shares[s.key]
-	if g.away >= g.running || share.user.away >= g.perUser {
-		return g.busy("%d queries wait for object storage already, %d of them of this user", g.away, share.user.away)
+	if g.away >= awayFactor*g.running || share.user.away >= awayFactor*g.perUser {
+		return g.busy("%s for object storage already", words.Say(g.away, "query waits", "queries wait"))
 	}
 	s.away = true
 	g.goAway(share, 1)
@@ -67,6 +68,9 @@ func (s *Slot) Lend() error {
 	g.next()
 	return nil
 }
+
+// awayFactor is how many times as many queries as may run can have lent their slots, in all and of a user.
+const awayFactor = 4
 
 // Return waits until the query has its slot again. Queries that have not begun wait longer. After an error, which
 // is that of ctx, the query has no slot any more.
@@ -121,6 +125,9 @@ func (g *Gate) queueBack(key shareKey) *turn {
 	g.wait(s, 1)
 	return t
 }
+
+// WaitsHeader is the header of an answer whose query waits for object storage.
+const WaitsHeader = "cordwood-waits"
 
 // waitsKey is the key of a function in a context.
 type waitsKey struct{}

@@ -41,12 +41,12 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	r = r.of(ctx)
 	caller := access.From(ctx)
 	payer := r.payer(caller, req.Database)
-	leave, err := r.gate.EnterDatabase(ctx, payer, caller.Share())
+	slot, err := r.gate.Slot(ctx, payer, caller.Share())
 	span.End(err)
 	if err != nil {
 		return err
 	}
-	defer func() { leave() }()
+	defer func() { slot.Leave() }()
 	id := cmp.Or(req.QueryID, NewID()) // the same id for every try
 	stage, span := tracing.Start(ctx, "analyze")
 	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{
@@ -62,14 +62,15 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		return err
 	}
 	if other := r.queried(analysis.Tables, req.Database, payer); other != payer {
-		leave()
-		leave = func() {}
-		if again, err := r.gate.EnterDatabase(ctx, other, caller.Share()); err != nil {
+		slot.Leave()
+		again, err := r.gate.Slot(ctx, other, caller.Share())
+		if err != nil {
 			return err
-		} else {
-			leave = again
 		}
+		slot = again
 	}
+	// While the shards wait for object storage, another query may have the slot.
+	ctx = turns.WithWaits(ctx, slot.Lend)
 	ctx, stop := r.limitTime(ctx, asked)
 	defer func() { err = stop(err) }()
 	// The span lasts until the whole answer has been written.
@@ -98,6 +99,9 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		return err
 	}
 	defer stream.close()
+	if err := slot.Return(ctx); err != nil {
+		return err
+	}
 	partial := missing
 	if p, ok := stream.src.(interface{ Missing() []words.Missing }); ok {
 		partial = append(partial, p.Missing()...)

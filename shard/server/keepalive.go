@@ -8,11 +8,12 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"cordwood/proto/shardpb"
+	"cordwood/proto/turns"
 )
 
 // keepaliveAfter is how long a query may run before it sends a keepalive message. A client that
 // receives nothing for a second asks the next replica.
-const keepaliveAfter = 50 * time.Millisecond
+const keepaliveAfter = 200 * time.Millisecond
 
 // keepalive sends one keepalive message, the headers, if the answer does not begin soon.
 type keepalive struct {
@@ -35,6 +36,19 @@ func newKeepalive(stream grpc.ServerStreamingServer[shardpb.QueryChunk]) *keepal
 		}
 	})
 	return k
+}
+
+// waits sends the keepalive message at once, and says in it that the query waits for object storage. If the message was
+// sent already, the caller does not learn it.
+func (k *keepalive) waits() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.begun {
+		return nil
+	}
+	k.begun = true
+	k.timer.Stop()
+	return k.SendHeader(metadata.Pairs(turns.WaitsHeader, "1"))
 }
 
 // Send sends a piece of the answer.

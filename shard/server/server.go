@@ -202,6 +202,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	defer leave()
 	out := newKeepalive(stream)
 	defer out.end()
+	ctx = turns.WithWaits(ctx, out.waits)
 	err := s.query(ctx, q, req, false, watched{out, q})
 	if err == nil {
 		err = s.sendLast(req, q, out)

@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/leader"
 	"cordwood/proto/shardpb"
+	"cordwood/proto/turns"
 	"cordwood/proto/words"
 
 	"google.golang.org/grpc"
@@ -146,8 +147,13 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 		if err != nil {
 			return err
 		}
-		if _, err := messages.Header(); err == nil {
+		if h, err := messages.Header(); err == nil {
 			p.Alive()
+			if len(h.Get(turns.WaitsHeader)) > 0 {
+				if err := turns.Waits(ctx); err != nil {
+					return err
+				}
+			}
 		}
 		first, err := receive(p, messages)
 		if err != nil && !errors.Is(err, io.EOF) {

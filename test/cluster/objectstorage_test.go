@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,8 @@ func TestObjectStorage(t *testing.T) {
 	endpoint, name := buckettest.Serve(t)
 	proxy := buckettest.NewProxy(t, endpoint, nil)
 	n := New(t, "--shards", "1", "--object-storage-url", "s3://"+name+"/prod", "--object-storage-endpoint", proxy.URL,
-		"--object-storage-upload-after", "1s", "--object-storage-cache-bytes", "64MiB", "--shard-flush-age", "1s")
+		"--object-storage-upload-after", "1s", "--object-storage-cache-bytes", "64MiB", "--shard-flush-age", "1s",
+		"--query-max-concurrent", "2")
 	n.Start()
 	// Tables with a physical_table share files with no others, so that the test can remove these.
 	for table, options := range map[string]string{
@@ -111,6 +113,47 @@ func TestObjectStorage(t *testing.T) {
 		_, err := n.Query("SELECT max(length(text)) FROM app")
 		return err
 	})
+	n.hotGoOn(t, proxy)
+}
+
+// hotGoOn has more queries than may run wait for a bucket that takes requests and does not answer. Queries of hot rows
+// are answered meanwhile.
+func (n *Node) hotGoOn(t *testing.T, proxy *buckettest.Proxy) {
+	t.Helper()
+	n.Stop()
+	if err := os.RemoveAll(filepath.Join(n.Dir, "cache")); err != nil {
+		t.Fatal(err)
+	}
+	proxy.SetDelay(time.Hour)
+	n.Start()
+	proxy.SetPlan(buckettest.Always(buckettest.Delay))
+	before := proxy.Counts().Faults[buckettest.Delay]
+	ended := make(chan error, 2)
+	var queries sync.WaitGroup
+	for i := range 2 {
+		queries.Go(func() {
+			_, err := n.Query(fmt.Sprintf("SELECT max(length(text)) + %d FROM app", i))
+			ended <- err
+		})
+	}
+	Eventually(t, time.Minute, func() error {
+		if proxy.Counts().Faults[buckettest.Delay] == before {
+			return errors.New("no query waits for the bucket")
+		}
+		return nil
+	})
+	for range 5 {
+		if got := fmt.Sprint(n.Rows(t, "SELECT text FROM app ORDER BY svc_timestamp DESC LIMIT 1")); got != "[[hot]]" {
+			t.Errorf("a query of hot rows: %s", got)
+		}
+	}
+	select {
+	case err := <-ended:
+		t.Errorf("a query did not wait for the bucket as long as queries of hot rows took: %v", err)
+	default:
+	}
+	proxy.SetPlan(nil)
+	queries.Wait()
 }
 
 // moved returns an error unless objects have as many rows as two tables of the test.

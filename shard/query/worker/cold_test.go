@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/vfs"
@@ -136,5 +137,57 @@ func TestCold(t *testing.T) {
 	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		t.Error("it took too long")
+	}
+}
+
+// hanging is a Fetcher of a bucket that does not answer.
+type hanging chan struct{}
+
+func (h hanging) Fetch(ctx context.Context, _ []query.Want) error {
+	h <- struct{}{}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (h hanging) Cost(context.Context, []query.Want) (done, more query.Traffic, err error) {
+	return done, more, nil
+}
+
+// TestColdLendsSlots has as many queries as may run wait for a bucket that does not answer. Other queries run
+// meanwhile, and further ones that would wait are refused.
+func TestColdLendsSlots(t *testing.T) {
+	dir := t.TempDir()
+	table, _ := coldTable(t, dir)
+	w := openWorker(t, func(c *Config) { c.Dirs, c.Concurrency, c.PerUser = []string{dir}, 2, 2 })
+	const most = 8 // four times as many as may run
+	hang := make(hanging, most+1)
+	ctx, cancel := context.WithCancel(query.WithFetcher(deadline(t), hang))
+	defer cancel()
+	told := make(chan struct{}, most)
+	waits := turns.WithWaits(ctx, func() error { told <- struct{}{}; return nil })
+	ended := make(chan error, most)
+	for range most {
+		go func() {
+			_, err := ask(waits, w, "SELECT count(*) FROM logs WHERE msg LIKE '%number 4%'", table)
+			ended <- err
+		}()
+	}
+	for range most {
+		await(t, hang, "a query that waits for the bucket")
+		await(t, told, "the news that it waits")
+	}
+	for range 3 {
+		if got, err := ask(deadline(t), w, "SELECT 42"); err != nil || len(got) != 1 || got[0] != "42" {
+			t.Fatalf("a query of nothing cold: %v, %v", got, err)
+		}
+	}
+	_, err := ask(ctx, w, "SELECT count(*) FROM logs WHERE msg LIKE '%number 5%'", table)
+	wantError(t, err, errs.ShardBusy, "wait for object storage already")
+	cancel()
+	for range most {
+		wantError(t, await(t, ended, "the end of a query"), errs.Cancelled)
+	}
+	if running, waiting := w.queries.Counts(); running != 0 || waiting != 0 {
+		t.Errorf("%d queries run, %d wait", running, waiting)
 	}
 }

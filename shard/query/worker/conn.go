@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 	"cordwood/shard/query"
 )
 
@@ -102,6 +103,8 @@ type exchange struct {
 	// share is the user of the request. leave returns its slot among the running requests.
 	share string
 	leave func()
+	// slot is the slot, if the request may lend it while it waits for object storage.
+	slot *turns.Slot
 	// locate is Config.Memory.Locate.
 	locate func([]byte) (int64, bool)
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 	"cordwood/shard/query"
 )
 
@@ -95,7 +97,7 @@ func (x *exchange) fetch(length int) error {
 	} else if req.Cost {
 		a.Done, a.More, err = f.Cost(x.ctx, req.Wants)
 	} else {
-		err = f.Fetch(x.ctx, req.Wants)
+		err = x.lending(func(ctx context.Context) error { return f.Fetch(ctx, req.Wants) })
 	}
 	if x.ctx.Err() != nil {
 		return nil // the next read asks the child to stop
@@ -111,4 +113,39 @@ func (x *exchange) fetch(length int) error {
 		return errBroken
 	}
 	return nil
+}
+
+// lendAfter is how long a query waits for object storage until it lends its slot to other queries.
+const lendAfter = 20 * time.Millisecond
+
+// lending runs a fetch, which may wait for object storage. If it waits for long, the query lends its slot meanwhile, so
+// that queries of rows on the local disk go on. If too many queries wait already, the fetch ends.
+func (x *exchange) lending(fetch func(context.Context) error) error {
+	if x.slot == nil {
+		return fetch(x.ctx)
+	}
+	ctx, cancel := context.WithCancelCause(x.ctx)
+	defer cancel(nil)
+	lent := make(chan struct{})
+	timer := time.AfterFunc(lendAfter, func() {
+		defer close(lent)
+		err := x.slot.Lend()
+		if err == nil {
+			err = turns.Waits(x.ctx)
+		}
+		if err != nil {
+			cancel(err)
+		}
+	})
+	err := fetch(ctx)
+	if !timer.Stop() {
+		<-lent
+	}
+	if why := context.Cause(ctx); err != nil && why != nil {
+		err = why
+	}
+	if back := x.slot.Return(x.ctx); err == nil {
+		err = back
+	}
+	return err
 }

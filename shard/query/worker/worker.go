@@ -101,14 +101,20 @@ func newGate(cfg Config) *turns.Gate {
 
 // enter waits for a slot for the database and the user of ctx. leave returns it, and may be called twice.
 func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
-	leave, err = g.EnterDatabase(ctx, turns.DatabaseOf(ctx), query.ShareOf(ctx))
-	if err == nil {
-		return sync.OnceFunc(leave), nil
+	s, err := enterSlot(ctx, g)
+	if err != nil {
+		return nil, err
 	}
-	if errs.CodeOf(err) != errs.ShardBusy {
+	return s.Leave, nil
+}
+
+// enterSlot is like enter.
+func enterSlot(ctx context.Context, g *turns.Gate) (*turns.Slot, error) {
+	s, err := g.Slot(ctx, turns.DatabaseOf(ctx), query.ShareOf(ctx))
+	if err != nil && errs.CodeOf(err) != errs.ShardBusy {
 		err = contextError(ctx)
 	}
-	return nil, err
+	return s, err
 }
 
 // Analyze reports what a statement refers to, without running it. The result may be shared, so it
@@ -196,12 +202,12 @@ func (w *Worker) Describe(ctx context.Context, req *query.Request) (*query.Descr
 // and errs.RuntimeResourcesExhausted if it ended for lack of memory. If a query does not stop when
 // its context ends, the process is killed; Query returns when it is dead.
 func (w *Worker) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
-	leave, err := enter(ctx, w.queries)
+	slot, err := enterSlot(ctx, w.queries)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	x := &exchange{ctx: ctx, leave: leave, query: req, emit: emit}
+	defer slot.Leave()
+	x := &exchange{ctx: ctx, leave: slot.Leave, slot: slot, query: req, emit: emit}
 	if w.cfg.Memory != nil {
 		x.locate = w.cfg.Memory.Locate
 	}
