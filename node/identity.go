@@ -168,7 +168,8 @@ func refuseForeign(path string) error {
 	for _, e := range entries {
 		if name := e.Name(); !slices.Contains(mayPrecede, name) {
 			return fmt.Errorf("data folder %s has no IDENTITY but holds %q: choose an empty folder as --data-dir, or "+
-				"restore the file IDENTITY", path, e.Name())
+				"restore the file IDENTITY. If 'cordwood recover' was interrupted, remove the folder and run it again", path,
+				e.Name())
 		}
 	}
 	return nil

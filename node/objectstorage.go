@@ -54,6 +54,8 @@ type objectStorage struct {
 	lacks atomic.Pointer[string]
 	// lost describes the objects that the last scrub did not find, or found damaged.
 	lost atomic.Pointer[[]string]
+	// lostRows is the number of rows of these objects.
+	lostRows atomic.Int64
 }
 
 // pass allows rows to be stored.
@@ -80,6 +82,7 @@ func (n *node) openObjectStorage() error {
 			return err
 		}
 	}
+	n.run("asking object storage that does not answer", o.askAgain)
 	o.export(n.registry)
 	n.objects = o
 	n.trouble.objects.Store(o)
@@ -277,6 +280,37 @@ func (o *objectStorage) check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
+const (
+	// askEvery is how often object storage is asked that does not answer, and askTime the time limit of a request.
+	askEvery, askTime = time.Second, 10 * time.Second
+	// askKey is the key of an object that need not exist.
+	askKey = "probe/answer"
+)
+
+// askAgain asks object storage while it does not answer, so that nobody has to read for the node to learn that it
+// answers again.
+func (o *objectStorage) askAgain(ctx context.Context) error {
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if o.guard.State().Open {
+			o.ask(ctx)
+		}
+	}
+}
+
+// ask sends a request, if the guard lets it through. Any answer shows that the service works.
+func (o *objectStorage) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	_, _ = o.guard.Head(ctx, askKey) // the guard knows the outcome
+}
+
 // warnings describes what an operator should fix.
 func (o *objectStorage) warnings() []string {
 	list := o.failures()
@@ -343,6 +377,8 @@ func (o *objectStorage) export(reg *prometheus.Registry) {
 		}
 		return 0
 	})
+	gauge("cordwood_cold_rows_lost", "Rows of the objects that cordwood_cold_objects_lost counts. Queries do not find "+
+		"them, unless local segments have them too.", func() float64 { return float64(o.lostRows.Load()) })
 	gauge("cordwood_cold_storage_concurrency", "Requests to object storage that may run at once. It falls while the "+
 		"service throttles.", func() float64 { return float64(o.guard.State().Concurrency) })
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,6 +67,39 @@ func TestObjectStorageIsCheckedFirst(t *testing.T) {
 	if err := put(time.Minute); err != nil {
 		t.Errorf("after the check: %v", err)
 	}
+}
+
+// TestAskAgain: a node notices that object storage answers again although nobody reads.
+func TestAskAgain(t *testing.T) {
+	fails := &failingHeads{Bucket: bucket.NewDir(t.TempDir())}
+	fails.on.Store(true)
+	guard := bucket.NewGuard(fails, bucket.GuardConfig{Read: bucket.Policy{Tries: 10, Pause: time.Nanosecond}})
+	o := &objectStorage{once: fails, guard: guard}
+	if _, err := guard.Head(t.Context(), "x"); err == nil || !guard.State().Open {
+		t.Fatalf("object storage answers: %v, %+v", err, guard.State())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.askAgain(ctx) }()
+	fails.on.Store(false)
+	awaitText(t, func() string { return fmt.Sprint(guard.State().Open) }, "false")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// failingHeads is a bucket that describes no objects while on is set.
+type failingHeads struct {
+	bucket.Bucket
+	on atomic.Bool
+}
+
+func (f *failingHeads) Head(ctx context.Context, key string) (bucket.Info, error) {
+	if f.on.Load() {
+		return bucket.Info{}, &bucket.Error{Kind: bucket.Unavailable, Op: "describe", At: key, Err: errors.New("no route")}
+	}
+	return f.Bucket.Head(ctx, key)
 }
 
 // awaitText waits until a text contains another one.

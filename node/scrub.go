@@ -59,6 +59,7 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 		return
 	}
 	var lost []string
+	rows := int64(0)
 	for _, s := range h.All() {
 		if !s.Leads() {
 			continue
@@ -68,6 +69,7 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 			switch {
 			case err == nil:
 			case object.Lost(err):
+				rows += o.Meta.Rows
 				if lost = append(lost, err.Error()); len(lost) <= maxObjectsShown {
 					n.log.Error("an object in object storage is missing or damaged: restore it from a version or a copy of the "+
 						"bucket; queries fail that need its rows and do not find them in local segments", "shard", s.ID(), "object",
@@ -82,6 +84,7 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 		}
 	}
 	n.objects.lost.Store(&lost)
+	n.objects.lostRows.Store(rows)
 }
 
 // pacer spreads reading over time.

@@ -238,7 +238,14 @@ func (s *Shard) Warnings() (out []string) {
 				"or make it larger", s.cfg.ID))
 	}
 	if s.mover != nil {
-		out = append(out, s.mover.Warnings()...)
+		return append(out, s.mover.Warnings()...)
+	}
+	cold := false
+	s.store.Status.Inspect(func(st *rules.State) { cold = st.HasSets() })
+	if cold {
+		out = append(out, fmt.Sprintf("shard %d: some of its rows are in object storage, and this node has none: queries of "+
+			"these rows fail here, and nothing is stored there while this node leads; start it with the --object-storage-url "+
+			"of the other nodes", s.cfg.ID))
 	}
 	return out
 }

@@ -117,6 +117,12 @@ func TestOtherLocation(t *testing.T) {
 	if dead := before[len(before)-1]; slices.Contains(keysIn(t, first), dead) {
 		t.Errorf("the object of the dropped table is still there: %s", dead)
 	}
+
+	s.cfg.Tier = nil
+	s = s.reopen()
+	if w := s.Warnings(); len(w) != 1 || !strings.Contains(w[0], "this node has none") {
+		t.Errorf("without object storage: warnings: %q", w)
+	}
 }
 
 // refusingData refuses to store objects with rows, as a policy of a bucket may.

@@ -186,6 +186,10 @@ func (l *lost) read(ctx context.Context) error {
 
 // newest reads the newest intact state of a group. It prints which ones are damaged.
 func (l *lost) newest(ctx context.Context, group string, list []states.Stored) (states.Header, []byte, error) {
+	if len(list) == 0 {
+		return states.Header{}, nil, fmt.Errorf("there is no state of %s of cluster %s: check the location and --cluster",
+			group, l.place.Cluster)
+	}
 	var faults []error
 	for i := range list {
 		h, body, err := l.place.Read(ctx, &list[i])

@@ -211,6 +211,9 @@ func TestFromBucketThatLacks(t *testing.T) {
 			damage: func(l *lostCluster) error { return os.RemoveAll(filepath.Join(l.dir, "c1", "state", "meta")) },
 			fault:  "there is no state of the metadata of a cluster",
 		},
+		"the cluster with the id": {
+			change: func(c *BucketConfig) { c.Cluster = "c9" }, fault: "there is no state of the metadata of cluster c9: check",
+		},
 		"one cluster": {
 			damage: func(l *lostCluster) error {
 				l.storeMetadata(states.Place{Bucket: l.place.Bucket, Cluster: "c2"})

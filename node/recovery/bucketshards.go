@@ -164,7 +164,7 @@ func (l *lost) print() {
 	})
 	for _, t := range list {
 		if t.rows == 0 {
-			l.p.line("  table %s: no rows in objects", t.name())
+			l.p.line("  table %s: no rows in objects%s", t.name(), t.why())
 			continue
 		}
 		l.p.line("  table %s: %d rows in %s, the newest of %s, as of %s", t.name(), t.rows,
@@ -181,6 +181,17 @@ func (l *lost) print() {
 }
 
 func (t *recoveredTable) name() string { return schema.TableLabel(t.def.Database, t.def.Name) }
+
+// why says why a table has no rows in objects, if its options tell.
+func (t *recoveredTable) why() string {
+	switch options := schema.FromProto(t.def).Options; {
+	case options[schema.OptionAppendMode] != "true":
+		return ", because its rows merge: they were only on local disks"
+	case options[schema.OptionCold] == "false":
+		return ", because of cold='false': they were only on local disks"
+	}
+	return ""
+}
 
 // time returns the time of the newest row, as text.
 func (t *recoveredTable) time() string {
