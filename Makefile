@@ -145,8 +145,8 @@ vrl-reference: ## Install the reference implementation of VRL, with which TestRe
 clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules
 	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .
 
-iceberg-test: build ## Read tables as Apache Iceberg with other programs, which are installed below test/clients/iceberg; ARGS=-spark also with Spark
-	cd test/clients/iceberg && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 45m . -args $(ARGS)
+iceberg-test: build ## Read tables as Apache Iceberg with other programs, which are installed below test/clients/iceberg; ARGS=-spark also with Spark, ARGS=-quick only with a few
+	cd test/clients/iceberg && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 45m . -args $(ARGS)
 
 web-test: build ## Test the page in Chromium (Debian's package chromium); skipped without it
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages=./webtest -- -count 1 -timeout 20m
