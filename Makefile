@@ -128,7 +128,7 @@ simulation: ## Inject failures into simulated clusters in virtual time (SEEDS=20
 
 chaos: build ## Inject failures of disks, files, processes and networks into real servers and clusters under load, for an hour, or ROUNDS of each (as root)
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 30m -v ./test/fault
-	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 60m -v -run TestFoundKilled ./test/cluster
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 60m -v -run 'TestFoundKilled|TestColdTierChaos' ./test/cluster
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 CORDWOOD_CHAOS_ROUNDS=$(ROUNDS) $(GO) test -count 1 -timeout 90m -v ./test/chaos
 
 bench: ## Run benchmarks of the hot paths, each COUNT=6 times, in the format of benchstat
