@@ -41,6 +41,9 @@ func local(toks []tok, casts bool, deep int) bool {
 	if c := lastCast(toks); c > 0 {
 		return isTimestamp(toks[c+1:]) && (casts || castsLiteral(toks[:c], deep))
 	}
+	if n > 2 && toks[0].word("PG_CATALOG") && toks[1].sym(".") {
+		toks, n = toks[2:], n-2
+	}
 	switch {
 	case toks[0].word("LOCALTIMESTAMP"):
 		return true
@@ -269,13 +272,22 @@ func zoned(zone, x string, isLocal bool) string {
 
 // timezone rewrites timezone(zone, x), which is x AT TIME ZONE zone.
 func timezone(r *rewriter, args []string) (string, bool) {
-	end := r.closingBracket(1)
-	if len(args) != 2 || end < 0 {
-		return "", false
-	}
-	source := splitArguments(r.in[r.i+2 : r.i+end])
-	if len(source) != 2 || len(source[1]) == 0 || isTimeOfDay(source[1]) {
+	source := r.sourceArguments()
+	if len(args) != 2 || len(source) != 2 || len(source[1]) == 0 || isTimeOfDay(source[1]) {
 		return "", false
 	}
 	return zoned(args[0], momentOf(args[1]), local(source[1], true, 0)), true
+}
+
+// sourceArguments returns the arguments of the next call as they were written. The name may have a schema.
+func (r *rewriter) sourceArguments() [][]tok {
+	open := 1
+	if r.at(1).sym(".") {
+		open = 3
+	}
+	end := r.closingBracket(open)
+	if end < 0 {
+		return nil
+	}
+	return splitArguments(r.in[r.i+open+1 : r.i+end])
 }

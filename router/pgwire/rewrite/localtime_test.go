@@ -21,6 +21,8 @@ func TestAtTimeZone(t *testing.T) {
 		"(ts - INTERVAL '1 day') AT TIME ZONE 'Asia/Tokyo'":         fmt.Sprintf(toLocal, "(ts - INTERVAL '1 day')"),
 		"max(ts) AT TIME ZONE 'Asia/Tokyo'":                         fmt.Sprintf(toLocal, "max(ts)"),
 		"timezone('Asia/Tokyo', ts)":                                fmt.Sprintf(toLocal, "ts"),
+		"pg_catalog.timezone('Asia/Tokyo', ts)":                     fmt.Sprintf(toLocal, "ts"),
+		"pg_typeof(ts AT TIME ZONE 'UTC')":                          "'timestamp without time zone'",
 		"ts::timestamptz AT TIME ZONE 'Asia/Tokyo'":                 fmt.Sprintf(toLocal, "ts::TIMESTAMP"),
 		"localtimestamp AT TIME ZONE 'Asia/Tokyo'":                  fmt.Sprintf(fromLocal, "localtimestamp"),
 		"ts::timestamp AT TIME ZONE 'Asia/Tokyo'":                   fmt.Sprintf(fromLocal, "ts::TIMESTAMP"),
@@ -55,6 +57,7 @@ func TestAtTimeZone(t *testing.T) {
 func TestLocalItems(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ts": false, "ts AT TIME ZONE 'UTC'": true, "ts AT TIME ZONE 'UTC' AS local": true, "timezone('UTC', ts)": true,
+		"pg_catalog.timezone('UTC', ts)": true, "public.timezone": false,
 		"ts AT TIME ZONE 'UTC' AT TIME ZONE 'UTC'": false, "date_trunc('day', ts AT TIME ZONE 'UTC')": true,
 		"date_trunc('day', ts)": false, "now() AT TIME ZONE 'UTC' - INTERVAL '1 day'": true, "'2026-01-05'::timestamp": true,
 		"TIMESTAMP '2026-01-05'": true, "TIMESTAMPTZ '2026-01-05'": false, "'2026-01-05'::timestamptz": false,

@@ -221,9 +221,12 @@ var typeNames = [][2]string{
 }
 
 // typeOf rewrites pg_typeof to the name of the type with which a value is sent to clients.
-func typeOf(_ *rewriter, args []string) (string, bool) {
+func typeOf(r *rewriter, args []string) (string, bool) {
 	if len(args) != 1 {
 		return "", false
+	}
+	if source := r.sourceArguments(); len(source) == 1 && local(source[0], true, 0) {
+		return "'timestamp without time zone'", true
 	}
 	if list := statement.Tokens(args[0]); len(list) == 1 && list[0].Kind == statement.TokenText {
 		return "'unknown'", true
