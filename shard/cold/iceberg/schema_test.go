@@ -96,7 +96,9 @@ func TestFileSchema(t *testing.T) {
 		field(4, "not in the file", schema.String))
 	ts := old.Columns[0]
 	columns := []segment.Column{
-		{ID: ts.ID, FieldID: ts.ID, Name: "ts"}, {ID: 2, FieldID: 2, Name: "former name"}, {ID: 3, FieldID: 3, Name: "u"},
+		{ID: ts.ID, FieldID: ts.ID, Name: "ts"},
+		{ID: 2, FieldID: 2, Name: "former name"},
+		{ID: 3, FieldID: 3, Name: "u"},
 		{ID: 3 + segment.HiddenID, FieldID: 3 + segment.HiddenID, Name: "u@decimal"},
 		{ID: ts.ID + segment.HiddenID, FieldID: ts.ID + segment.HiddenID, Name: "ts@us"},
 	}
