@@ -123,7 +123,7 @@ func (x *tested) place(rows int64) place {
 		slices.Sort(fields)
 		return n == strconv.FormatInt(rows, 10) && slices.Equal(fields, want), fmt.Sprint(n, " rows, ", fields)
 	})
-	folder := strings.TrimPrefix(last.Metadata.Location, "file://")
+	folder := filepath.Join(x.bucket, strings.TrimPrefix(last.Metadata.Location, x.location))
 	p := place{folder: folder, uri: x.url + "/iceberg", token: x.token, database: "public", name: x.name}
 	x.wait("version-hint.text names this state", func() (bool, string) {
 		hint, err := os.ReadFile(filepath.Join(folder, "metadata", "version-hint.text"))
@@ -285,6 +285,28 @@ func TestReaders(t *testing.T) {
 			s.sql("ALTER TABLE app SET 'ttl'='12h'")
 			x.compare("after the rows of a day have expired")
 		})
+	}
+}
+
+// TestS3 reads from a bucket that needs credentials. The catalog gives its endpoint, and no credentials.
+func TestS3(t *testing.T) {
+	if *quick {
+		t.Skip("takes minutes")
+	}
+	var list []reader
+	for _, r := range readers(t) {
+		if r.s3 {
+			r.ways = "rest"
+			list = append(list, r)
+		}
+	}
+	s := startS3(t)
+	for _, version := range []string{"v2", "v3"} {
+		x := &tested{server: s, name: "app" + version, version: version, readers: list}
+		s.sql(fmt.Sprintf("CREATE TABLE %s (%s) WITH (append_mode='true', iceberg='%s')", x.name, columns, version))
+		x.token = s.sql(fmt.Sprintf("CREATE TOKEN %s FOR QUERY ON public.%s", x.name, x.name))[0]["Token"].(string)
+		x.insert(time.Now().Add(-time.Hour), 200)
+		x.compare("a bucket")
 	}
 }
 

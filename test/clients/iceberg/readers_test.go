@@ -49,7 +49,9 @@ type reader struct {
 	// noBinary is set if it shows bytes as texts, so that different values become equal, and noDots if it finds no columns
 	// whose names have other characters than Avro knows.
 	noBinary, noDots bool
-	read             func(t *testing.T, way string, p place) (summary, error)
+	// s3 is set if it reads from a bucket with the credentials in the environment.
+	s3   bool
+	read func(t *testing.T, way string, p place) (summary, error)
 }
 
 // limit is the time limit of one read, and installLimit that of one command that installs readers.
@@ -83,7 +85,8 @@ func readers(t *testing.T) []reader {
 		"venv/bin/pip install -q --disable-pip-version-check -r "
 	if err := install("python", pip+requirements); err == nil {
 		for _, engine := range engines {
-			list = append(list, reader{name: engine, versions: "v2 v3", ways: "files rest", read: readPython(engine)})
+			s3 := engine == "pyiceberg" || engine == "duckdb"
+			list = append(list, reader{name: engine, versions: "v2 v3", ways: "files rest", s3: s3, read: readPython(engine)})
 		}
 	} else {
 		missing = append(missing, fmt.Errorf("%s: %w", strings.Join(engines, ", "), err))

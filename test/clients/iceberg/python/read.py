@@ -68,6 +68,12 @@ def duckdb_table(how, args):
     if how == "files":
         return c.execute(f"SELECT * FROM iceberg_scan('{args[0]}')").to_arrow_table()
     uri, token, namespace, name = args
+    if "S3_ENDPOINT" in os.environ:
+        e = os.environ
+        c.execute(
+            f"CREATE SECRET (TYPE s3, KEY_ID '{e['AWS_ACCESS_KEY_ID']}', SECRET '{e['AWS_SECRET_ACCESS_KEY']}', "
+            f"ENDPOINT '{e['S3_ENDPOINT']}', REGION '{e['AWS_REGION']}', URL_STYLE 'path', USE_SSL false)"
+        )
     c.execute(f"ATTACH '' AS lake (TYPE iceberg, ENDPOINT '{uri}', TOKEN '{token}')")
     return c.execute(f'SELECT * FROM lake."{namespace}"."{name}"').to_arrow_table()
 
