@@ -1,1 +1,1 @@
-import"./chunk-EO47BLYQ.js";
+import"./chunk-3R2A4IMW.js";

@@ -10,8 +10,9 @@ import { rangeOf, underlineRange } from '../app/components/code.js';
 import { failuresOf } from '../app/components/pipelinefaults.js';
 import { notReached } from '../app/components/trace.js';
 import { colourPipeline, faultsOf, placeOfStep, stepsOf } from '../app/lib/yamltext.js';
+import { dataOf } from '../app/stores/dryrun.js';
 import { createPipelineList } from '../app/stores/pipelinelist.js';
-import { createPipelines, dataOf } from '../app/stores/pipelines.js';
+import { createPipelines } from '../app/stores/pipelines.js';
 import { joinShards } from '../app/stores/tables.js';
 
 /** A storage of texts, and what another tab is told when it changes. @param {Map<string, string>} kept @param {(key: string) => void} [onChange] */

@@ -5,9 +5,9 @@ import { formatCount, sentence, visible } from '../lib/format.js';
 import { placeOfStep } from '../lib/yamltext.js';
 
 /**
- * @typedef {import('../stores/pipelines.js').TracedRecord} TracedRecord
+ * @typedef {import('../stores/dryrun.js').TracedRecord} TracedRecord
  * @typedef {{name: string, line: number}} Step
- * @typedef {{line: number, records: number, first: import('../stores/pipelines.js').StepError}} Failure
+ * @typedef {{line: number, records: number, first: import('../stores/dryrun.js').StepError}} Failure
  */
 
 /** @param {{stores: import('../main.js').Stores, onLine?: (line: number) => void}} props without onLine, there is no text beside it */
@@ -55,7 +55,7 @@ export function Failures({ failures, of, onLine }) {
 
 /**
  * The marks beside the line of each step: how many samples passed it, failed at it, and were dropped by it.
- * @param {import('../stores/pipelines.js').DryRun | null} answer
+ * @param {import('../stores/dryrun.js').DryRun | null} answer
  * @param {Step[]} steps
  */
 export function marksOf(answer, steps) {
@@ -75,7 +75,7 @@ export function marksOf(answer, steps) {
 
 /**
  * Reports whether a record passed a step. Of a record beyond the tenth, the answer says only how it ended.
- * @param {import('../stores/pipelines.js').TracedRecord} record
+ * @param {import('../stores/dryrun.js').TracedRecord} record
  * @param {number} place of the step
  * @param {(step: string) => boolean} here
  */

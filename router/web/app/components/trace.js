@@ -5,7 +5,7 @@ import { formatCount, valueText, visible } from '../lib/format.js';
 import { formatPlace } from '../lib/url.js';
 import { placeOfStep } from '../lib/yamltext.js';
 
-/** @typedef {import('../stores/pipelines.js').TracedRecord} TracedRecord */
+/** @typedef {import('../stores/dryrun.js').TracedRecord} TracedRecord */
 
 const looks = /** @type {Record<string, string>} */ ({ stored: 'good', dropped: 'drop', failed: 'bad' });
 
@@ -95,7 +95,7 @@ function lineIn({ pipeline, step, line }, plan) {
 
 const leftOut = '…'; // for a value that the server left out
 
-/** @param {{step: import('../stores/pipelines.js').Step, from: Record<string, unknown>, line: number, onlyChanges: boolean, onLine: (line: number) => void}} props */
+/** @param {{step: import('../stores/dryrun.js').Step, from: Record<string, unknown>, line: number, onlyChanges: boolean, onLine: (line: number) => void}} props */
 function StepView({ step, from, line, onlyChanges, onLine }) {
   const changes = step.added.length + step.changed.length + step.removed.length > 0;
   const now = step.record;
@@ -123,13 +123,13 @@ export function Field({ look = '', name, value, old }) {
   return html`<p class=${look}><b title=${name}>${name}</b><span title=${text.slice(0, 500)}>${old !== undefined && html`<s>${visible(valueText(old).slice(0, 200))}</s> → `}${text === '' ? '“”' : text}</span></p>`;
 }
 
-/** @param {{error: import('../stores/pipelines.js').StepError, line: number, onLine: (line: number) => void}} props */
+/** @param {{error: import('../stores/dryrun.js').StepError, line: number, onLine: (line: number) => void}} props */
 export function Failure({ error, line, onLine }) {
   return html`<li class="bad" data-ui="step" data-outcome="failed"><h3><${StepName} step=${error} /><small><${ToLine} line=${line} onLine=${onLine} /></small></h3>
     <div class="why">${error.field && html`Field <code>${error.field}</code>: `}${visible(error.reason)}${error.value && html`<br /><code>${markedAt(error)}</code>`}</div></li>`;
 }
 
-/** The value, with the place marked at which it does not fit. @param {import('../stores/pipelines.js').StepError} error */
+/** The value, with the place marked at which it does not fit. @param {import('../stores/dryrun.js').StepError} error */
 function markedAt({ value, offset, reason }) {
   const text = value.replace(/^"(.*)"$/s, '$1');
   const at = offset ?? Number(/at (?:byte|position|offset) (\d+)/.exec(reason)?.[1] ?? -1);
@@ -137,7 +137,7 @@ function markedAt({ value, offset, reason }) {
   return html`${visible(text.slice(0, at))}<u>${visible(text.slice(at, at + 1)) || '\u00a0'}</u>${visible(text.slice(at + 1))}`;
 }
 
-/** What would be stored. @param {{answer: import('../stores/pipelines.js').DryRun, compared: boolean, children?: unknown}} props compared: with a table */
+/** What would be stored. @param {{answer: import('../stores/dryrun.js').DryRun, compared: boolean, children?: unknown}} props compared: with a table */
 export function StoredTables({ answer, compared, children }) {
   const [chosen, setChosen] = useState('');
   const table = answer.tables.find((t) => t.table_name === chosen) ?? answer.tables[0];
@@ -149,7 +149,7 @@ export function StoredTables({ answer, compared, children }) {
     ${table ? html`<${StoredTable} table=${table} conflicts=${(answer.conflicts ?? []).filter((c) => c.table === table.table_name)} />` : html`<p class="quiet none">No sample would be stored.</p>`}`;
 }
 
-/** @param {import('../stores/pipelines.js').StoredTable} table */
+/** @param {import('../stores/dryrun.js').StoredTable} table */
 function optionsOf({ options }) {
   const said = Object.entries(options ?? {}).filter(([name, value]) => name !== 'append_mode' || value !== 'true');
   return said.map(([name, value]) => `, ${name} ${value}`).join('');
@@ -157,14 +157,14 @@ function optionsOf({ options }) {
 
 /**
  * Values that do not fit the column that exists.
- * @param {import('../stores/pipelines.js').Conflict} conflict
+ * @param {import('../stores/dryrun.js').Conflict} conflict
  */
 function conflictText({ column, type, outcome, records, example }) {
   const what = `${formatCount(records)} ${records === 1 ? 'value does' : 'values do'} not fit ${column}${type ? `, which is ${type}` : ''}, such as ${visible(example.slice(0, 80))}`;
   return outcome === 'aside' ? `${what}. They are put aside in ${column}_conflict.` : `${what}. These records fail.`;
 }
 
-/** @param {{table: import('../stores/pipelines.js').StoredTable, conflicts: import('../stores/pipelines.js').Conflict[]}} props */
+/** @param {{table: import('../stores/dryrun.js').StoredTable, conflicts: import('../stores/dryrun.js').Conflict[]}} props */
 function StoredTable({ table, conflicts }) {
   const different = (table.different_options ?? []).map((o) => `${o.option} ${o.table || 'not set'} instead of ${o.wanted}`);
   const warning = [table.refused, different.length > 0 && `The table keeps its own options: ${different.join(', ')}.`, ...conflicts.map(conflictText)].filter(

@@ -9,7 +9,7 @@ import { clock, createLatest } from '../stores/latest.js';
 import { CodeEditor } from './code.js';
 import { Failure, Field } from './trace.js';
 
-/** @typedef {import('../stores/pipelines.js').DryRun} DryRun */
+/** @typedef {import('../stores/dryrun.js').DryRun} DryRun */
 /** @typedef {import('../stores/latest.js').Latest<DryRun>} Try */
 
 const pauseBeforeTry = 150;
