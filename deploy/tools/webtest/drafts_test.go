@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +87,22 @@ func TestSpreadsheet(t *testing.T) {
 	}
 	if marked := text("CSV for spreadsheets"); !strings.Contains(marked, `"'=HYPERLINK(`) {
 		t.Errorf("CSV for spreadsheets: %s", marked)
+	}
+}
+
+// TestRowsForSpreadsheet saves the rows of a statement for spreadsheets: texts that a spreadsheet would run
+// have an apostrophe in front, and numbers have none.
+func TestRowsForSpreadsheet(t *testing.T) {
+	s := start(t)
+	statement := "SELECT '=1+1' AS a, -5 AS n, '' AS nothing"
+	b := openWith(t, watch+keepDownloads, s.url+"/dashboard/sql?"+url.Values{"q": {statement}}.Encode())
+	b.click(`[data-ui=run]`)
+	for name, want := range map[string]string{
+		"save-csv": "a,n,nothing\r\n=1+1,-5,\"\"\r\n", "save-csv-text": "a,n,nothing\r\n'=1+1,-5,\"\"\r\n",
+	} {
+		b.click(`[data-ui=take]`)
+		b.click(`[data-ui=` + name + `]`)
+		b.until(`window.saved['rows.csv'] === ` + quote(want))
 	}
 }
 

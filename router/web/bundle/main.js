@@ -1,1 +1,1 @@
-import"./chunk-3R2A4IMW.js";
+import"./chunk-KRQGIKTQ.js";

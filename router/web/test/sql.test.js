@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { guessAxes, roundTicks, seriesOf, stacked } from '../app/lib/plot.js';
+import { toCSV, toTSV, withoutFormulas } from '../app/lib/results.js';
 import { lossOf } from '../app/lib/statements.js';
 import { colourSql, sqlPieces } from '../app/lib/sqltext.js';
 
@@ -80,4 +81,44 @@ test('what a statement removes', () => {
   assert.deepEqual(lossOf('ALTER TABLE shop.app DROP COLUMN "a b"'), { verb: 'drop', kind: 'column', db: 'app', name: 'a b' });
   assert.equal(lossOf('ALTER TABLE app ADD COLUMN droppings STRING'), null);
   assert.equal(lossOf("INSERT INTO app VALUES ('drop table app')"), null);
+});
+
+test('CSV tells empty texts from nulls', () => {
+  const columns = [
+    { name: 'a,b', type: 'String' },
+    { name: 'c', type: 'String' },
+  ];
+  assert.equal(
+    toCSV(columns, [
+      ['', null],
+      ['say "x"', ' y'],
+    ]),
+    '"a,b",c\r\n"",\r\n"say ""x"""," y"\r\n',
+  );
+});
+
+test('for spreadsheets, texts that look like formulas have an apostrophe in front, and numbers do not', () => {
+  const columns = [
+    { name: '=cmd', type: 'String' },
+    { name: 'n', type: 'Int64' },
+    { name: 'more', type: 'Struct<String>' },
+  ];
+  const rows = [
+    ['=1+1', -5, { a: '=1' }],
+    ['\t@x', '-9223372036854775808', null],
+    ['＝2', 3, '+1'],
+    ['plain', null, '-'],
+  ];
+  const tame = withoutFormulas(columns, rows);
+  assert.deepEqual(
+    tame.columns.map((c) => c.name),
+    ["'=cmd", 'n', 'more'],
+  );
+  assert.deepEqual(tame.rows, [
+    ["'=1+1", -5, { a: '=1' }],
+    ["'\t@x", '-9223372036854775808', null],
+    ["'＝2", 3, "'+1"],
+    ['plain', null, "'-"],
+  ]);
+  assert.equal(toTSV(columns, tame.rows).split('\n')[0], `'=1+1\t-5\t{"a":"=1"}`);
 });

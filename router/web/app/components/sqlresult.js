@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, formatDuration, noFormulas, visible, visibleLines } from '../lib/format.js';
-import { orderOf, toCSV, toJSON, toTSV } from '../lib/results.js';
+import { orderOf, toCSV, toJSON, toTSV, withoutFormulas } from '../lib/results.js';
 import { cellText, changesIn, splitStatements } from '../lib/statements.js';
 import { ColumnHeads } from './columnheads.js';
 import { copyText } from './copy.js';
@@ -79,6 +79,9 @@ function Take({ answer, order, statement, db }) {
   const rows = () => order.map((i) => answer.rows[i]);
   const link = (/** @type {string} */ format, /** @type {string} */ end, more = {}) =>
     `/v1/sql?${new URLSearchParams({ sql: statement, db, format, timeout: '1h', filename: `rows.${end}`, ...more })}`;
+  const tame = () => withoutFormulas(columns, rows());
+  const csv = (/** @type {ReturnType<typeof tame>} */ of) => toCSV(of.columns, of.rows);
+  const tabs = (/** @type {ReturnType<typeof tame>} */ of) => [of.columns.map((c) => c.name).join('\t'), toTSV(of.columns, of.rows)].join('\n');
   const save = (/** @type {string} */ text, /** @type {string} */ type, /** @type {string} */ end) => download(new Blob([text], { type }), `rows.${end}`);
   return html`<${Menu} button=${html`<span>Download or copy</span>`} label="Rows of the answer" ui="take" class="text change">${(
     /** @type {() => void} */ close,
@@ -94,8 +97,10 @@ function Take({ answer, order, statement, db }) {
     }
     <p class="quiet">The ${formatCount(order.length)} rows here</p>
     <button class="choice" data-ui="save-csv" onClick=${act(() => save(toCSV(columns, rows()), 'text/csv', 'csv'))}>CSV</button>
+    <button class="choice" data-ui="save-csv-text" title=${noFormulas} onClick=${act(() => save(csv(tame()), 'text/csv', 'csv'))}>CSV for spreadsheets</button>
     <button class="choice" data-ui="save-json" onClick=${act(() => save(toJSON(columns, rows()), 'application/json', 'json'))}>JSON</button>
-    <button class="choice" data-ui="copy-tsv" onClick=${act(() => copyText([columns.map((c) => c.name).join('\t'), toTSV(columns, rows())].join('\n')))}>Copy with tabs</button>
+    <button class="choice" data-ui="copy-tsv" onClick=${act(() => copyText(tabs({ columns, rows: rows() })))}>Copy with tabs</button>
+    <button class="choice" data-ui="copy-tsv-text" title=${noFormulas} onClick=${act(() => copyText(tabs(tame())))}>Copy with tabs for spreadsheets</button>
     <button class="choice" data-ui="copy-csv" onClick=${act(() => copyText(toCSV(columns, rows())))}>Copy as CSV</button>
     <button class="choice" data-ui="copy-json" onClick=${act(() => copyText(toJSON(columns, rows())))}>Copy as JSON</button>`;
   }}<//>`;

@@ -52,14 +52,31 @@ export function toTSV(columns, rows) {
 }
 
 /**
- * Writes rows as CSV with the names of the columns (RFC 4180). A null is an empty cell.
+ * Writes rows as CSV with the names of the columns (RFC 4180), as the server does: a null is empty, an empty text is "".
  * @param {Column[]} columns
  * @param {unknown[][]} rows
  */
 export function toCSV(columns, rows) {
-  const quoted = (/** @type {string} */ text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const quoted = (/** @type {string} */ text) => (/^$|^ | $|[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const lines = rows.map((row) => row.map((value, i) => (value === null ? '' : quoted(cellText(value, columns[i].type)))));
   return [columns.map((c) => quoted(c.name)), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('');
+}
+
+const notTexts = /^(U?Int\d|Float|Decimal|Boolean|Timestamp|Date|Time|Interval|Duration)/;
+const formula = /^[=+\-@\t\r\n＝＋－＠]/; // some spreadsheets skip tabs and line ends, and read wide characters like narrow ones
+
+/**
+ * Returns rows of which spreadsheets run nothing: texts and names that look like formulas have an apostrophe in front.
+ * @param {Column[]} columns
+ * @param {unknown[][]} rows
+ */
+export function withoutFormulas(columns, rows) {
+  const tame = (/** @type {string} */ text) => (formula.test(text) ? `'${text}` : text);
+  const isText = columns.map((c) => !notTexts.test(c.type));
+  return {
+    columns: columns.map((c) => ({ ...c, name: tame(c.name) })),
+    rows: rows.map((row) => row.map((value, i) => (isText[i] && typeof value === 'string' ? tame(value) : value))),
+  };
 }
 
 /**
