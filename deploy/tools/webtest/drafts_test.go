@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"net/url"
 	"strings"
 	"testing"
 	"time"

@@ -271,6 +271,34 @@ func TestAnyOf(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=search]').value === 'host=web-2'`)
 }
 
+// TestTicksOfLevels searches for levels: their values must be ticked, however they are spelled, and a tick that is
+// taken away must leave the other levels.
+func TestTicksOfLevels(t *testing.T) {
+	s := start(t)
+	rows := logs(300)
+	rows[1]["level"], rows[2]["level"], rows[3]["level"] = "err", "WARN", "DEBUG"
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=level:error")
+	ticked := func(names string) {
+		t.Helper()
+		b.until(`[...document.querySelectorAll('[data-ui=value]')].filter((v) => v.querySelector(':checked'))
+			.map((v) => v.dataset.value).sort().join() === ` + quote(names))
+	}
+	ticked("ERROR,err")
+	b.until(`document.querySelector('[data-ui=total]').textContent === '31 rows'`)
+	b.click(`[data-ui=value][data-value=WARN] [data-ui=value-any]`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'level:(error OR WARN)'`)
+	ticked("ERROR,WARN,err")
+	b.until(`document.querySelector('[data-ui=total]').textContent === '32 rows'`)
+	b.search("level:>=warn")
+	b.until(`document.querySelector('[data-ui=total]').textContent === '32 rows' && location.search.includes('%3E')`)
+	ticked("ERROR,WARN,err")
+	b.click(`[data-ui=value][data-value=err] [data-ui=value-any]`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'level:(fatal OR warn)'`)
+	ticked("WARN")
+	b.until(`document.querySelector('[data-ui=total]').textContent === '1 row'`)
+}
+
 // TestRowDifferences compares two selected rows, and opens other pages with key sequences.
 func TestRowDifferences(t *testing.T) {
 	s := start(t)

@@ -1,1 +1,1 @@
-import"./chunk-KRQGIKTQ.js";
+import"./chunk-6VG5TZ42.js";

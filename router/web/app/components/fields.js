@@ -3,6 +3,7 @@
 import { html, useState } from '../../vendor/core.js';
 import { clauseFor, hasCondition, valuesOf } from '../lib/edit.js';
 import { formatCount, leafName, visible } from '../lib/format.js';
+import { levelOf } from '../lib/levels.js';
 import { NumberFacet } from './numberfacet.js';
 import { ValueFind } from './valuefind.js';
 
@@ -18,7 +19,8 @@ import { ValueFind } from './valuefind.js';
  * @param {Facet[]} props.facets
  * @param {(facet: {sampled?: boolean}) => boolean} props.exact
  * @param {string} props.text of the search
- * @param {string | null} props.level the field of levels
+ * @param {import('../lib/line.js').Shape} props.shape
+ * @param {Map<string, 'in' | 'out'>} props.levels that the search asks for, or leaves out
  * @param {(name: string) => void} props.onToggle
  * @param {(name: string) => void} props.onColumn
  * @param {(clause: string) => void} props.onOnly
@@ -88,13 +90,14 @@ function distinctText(facet) {
 }
 
 /** @param {any} props */
-function Values({ facet, exact, text, level, onOnly, onWithout, onEither, onFind }) {
+function Values({ facet, exact, text, shape, levels, onOnly, onWithout, onEither, onFind }) {
   const [found, setFound] = useState(/** @type {import('./valuefind.js').Value[] | null} */ (null));
   const listed = found ?? facet.values;
   const most = Math.max(1, ...listed.map((/** @type {{count: number}} */ v) => v.count));
   const chosen = valuesOf(text, facet.name);
+  const byLevel = (/** @type {string} */ name) => (facet.name === shape.level ? levels.get(levelOf(name, shape.scheme)) : undefined);
   const grouped = facet.values.length > 0;
-  const own = hasCondition(text, facet.name) || (facet.name === level && hasCondition(text, 'level'));
+  const own = hasCondition(text, facet.name) || (facet.name === shape.level && hasCondition(text, 'level'));
   const finder =
     (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${distinctText(facet)} onFind=${onFind} onFound=${setFound} />`;
   if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
@@ -102,7 +105,7 @@ function Values({ facet, exact, text, level, onOnly, onWithout, onEither, onFind
     (/** @type {{value: unknown, count: number}} */ { value, count }) => {
       const name = String(value);
       const clause = clauseFor(facet.name, name);
-      const state = chosen.get(name);
+      const state = chosen.get(name) ?? byLevel(name);
       return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
       <input type="checkbox" data-ui="value-any" checked=${state === 'in'} aria-label=${`Any of these: ${visible(name)}`} title="Any of the ticked values" onChange=${() => onEither(facet.name, name)} />
       <button class="only" data-ui="value-in" title=${`Only ${name}`} onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>

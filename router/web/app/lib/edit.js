@@ -15,7 +15,7 @@ export function clauseFor(field, value, op = '=') {
 }
 
 /** @param {string} name */
-function fieldName(name) {
+export function fieldName(name) {
   return /^[A-Za-z_][\w.\-/]*$/.test(name) ? name : `"${escape(name)}"`;
 }
 
@@ -23,7 +23,7 @@ function fieldName(name) {
  * @param {string} text
  * @param {':' | '='} op
  */
-function quoted(text, op) {
+export function quoted(text, op) {
   const plain = /^[^\s\u00a0\u3000()"]+$/.test(text) && !/^[~<>]/.test(text);
   const loose = op === ':' && (text.includes('*') || text.includes('..'));
   return plain && !loose ? text : `"${escape(text)}"`;
@@ -81,6 +81,8 @@ function toggle(text, clause, negate) {
 export function toggleAny(text, field, value, op) {
   const parsed = parseSearch(text);
   if (parsed.fault) return text.trim() === '' ? clauseFor(field, value, op) : text;
+  const opposite = conjuncts(parsed.root).find((p) => p.kind === 'not' && isOnly(p.of, field, value));
+  if (opposite) return toggleAny(removeSpan(text, opposite.from, opposite.to), field, value, op);
   const part = conjuncts(parsed.root).find((p) => p.kind === 'field' && p.name === field && p.values.every(isWord));
   if (part?.kind !== 'field') return append(text, parsed.root, clauseFor(field, value, op));
   const old = part.values.map((v) => v.text ?? '');
@@ -90,6 +92,11 @@ export function toggleAny(text, field, value, op) {
   const one = values.length === 1;
   const clause = one ? clauseFor(field, values[0], written) : `${fieldName(field)}${written}(${values.map((v) => quoted(v, written)).join(' OR ')})`;
   return text.slice(0, part.from) + clause + text.slice(part.to);
+}
+
+/** Reports whether a condition finds one value of a field. @param {Node} part @param {string} field @param {string} value */
+function isOnly(part, field, value) {
+  return part.kind === 'field' && part.name === field && part.values.length === 1 && isWord(part.values[0]) && part.values[0].text === value;
 }
 
 /** @param {import('./search.js').Value} value */
@@ -108,8 +115,8 @@ export function searchEveryField(text) {
   return words.reduceRight((changed, part) => `${changed.slice(0, part.from)}*:${changed.slice(part.from)}`, text);
 }
 
-/** @param {Node} root */
-function conjuncts(root) {
+/** The conditions that all rows fulfil. @param {Node} root */
+export function conjuncts(root) {
   return root.kind === 'all' ? root.of : [root];
 }
 
@@ -118,7 +125,7 @@ function conjuncts(root) {
  * @param {Node} root
  * @param {string} clause
  */
-function append(text, root, clause) {
+export function append(text, root, clause) {
   const old = text.trim();
   if (old === '') return clause;
   const grouped = root.kind === 'any' && !(old[root.from] === '(' && root.to === old.length);
@@ -131,7 +138,7 @@ function append(text, root, clause) {
  * @param {number} from
  * @param {number} to
  */
-function removeSpan(text, from, to) {
+export function removeSpan(text, from, to) {
   const before = text.slice(0, from).replace(/\s*(\bAND\s+)?$/, '');
   const after = text.slice(to).replace(/^\s*(AND\s+)?/, '');
   return before && after ? `${before} ${after}` : before + after;

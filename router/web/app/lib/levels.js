@@ -15,6 +15,22 @@ for (const [level, names] of /** @type {[string, string][]} */ ([
   for (const name of names.split(' ')) words[name] = level;
 }
 
+/**
+ * The levels that a value of a search finds, however they are spelled; null: the value names none.
+ * @param {Pick<import('./searchreader.js').Value, 'form' | 'text' | 'op' | 'lower' | 'upper'>} value
+ * @returns {string[] | null}
+ */
+export function levelsFound({ form, text = '', op, lower = '', upper = '' }) {
+  if (form === 'plain' || form === 'quoted') return isLevelWord(text) ? [words[text.toLowerCase()] ?? 'other'] : null;
+  const [a, b] = [lower, form === 'between' ? upper : lower].map((word) => levels.indexOf(words[word.toLowerCase()]));
+  if (a < 0 || b < 0) return null;
+  const ranked = levels.slice(0, -1); // other is neither better nor worse
+  if (form === 'between') return ranked.slice(Math.min(a, b), Math.max(a, b) + 1);
+  /** @type {Record<string, string[]>} */
+  const by = { '>': ranked.slice(0, a), '>=': ranked.slice(0, a + 1), '<': ranked.slice(a + 1), '<=': ranked.slice(a) };
+  return by[op ?? ''] ?? null;
+}
+
 /** Reports whether a search knows a word as a level. @param {string} word */
 export function isLevelWord(word) {
   return Object.hasOwn(words, word.toLowerCase()) || word.toLowerCase() === 'other';

@@ -176,7 +176,7 @@ function Panes({ stores }) {
     ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
       chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
-      text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
+      text=${state.q} shape=${shape} levels=${explore.levels.value} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} onFind=${explore.findValues} />
     ${
       state.view === 'context' && state.row

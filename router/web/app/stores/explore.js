@@ -4,6 +4,8 @@ import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
+import { levelNames, levelsOf, toggleLevel } from '../lib/leveledit.js';
+import { levelOf } from '../lib/levels.js';
 import { shapeOf } from '../lib/shape.js';
 import { joinNames } from '../lib/url.js';
 import { createColumns } from './columns.js';
@@ -57,6 +59,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   let drawn = false; // the page was drawn before
 
   const shape = computed(() => shapeOf(fields.value.value));
+  const levelsBy = computed(() => levelNames(shape.value, fields.value.value?.fields ?? []));
   const marks = computed(() => wantedWords(state.value.q));
   const total = computed(() => hits.value.value?.total ?? null);
   const refused = computed(() => first.error.value?.status === 400 || fields.error.value?.status === 400);
@@ -379,7 +382,14 @@ export function createExplore({ api, place, prefs, clock, session }) {
     /** Only rows with a value of the row that is open, which stays open. @param {string} clause */
     onlyLikeOpened: (clause) => search(toggleClause(state.value.q, clause), { row: state.value.row }),
     /** Any of these. @param {string} field @param {string} value */
-    either: (field, value) => search(toggleAny(state.value.q, field, value, field === shape.value.level ? ':' : '=')),
+    either(field, value) {
+      const names = levelsBy.value;
+      if (!names.includes(field)) return search(toggleAny(state.value.q, field, value, '='));
+      const level = levelOf(value, shape.value.scheme);
+      return search(level === 'other' ? toggleAny(state.value.q, field, value, ':') : toggleLevel(state.value.q, names, value, level));
+    },
+    /** The levels that the search asks for, or leaves out. */
+    levels: computed(() => levelsOf(state.value.q, levelsBy.value)),
     /** @param {string} clause */
     without: (clause) => search(toggleExclusion(state.value.q, clause)),
     /** @param {string} name */
