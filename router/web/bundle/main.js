@@ -1,1 +1,1 @@
-import"./chunk-6VG5TZ42.js";
+import"./chunk-ALUPWO7W.js";

@@ -3,6 +3,7 @@
 import { html } from '../../vendor/core.js';
 import { visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
+import { keepSamples, keptSamples } from '../stores/keptsamples.js';
 
 /** @typedef {import('../stores/rejects.js').Reject} Reject */
 
@@ -16,12 +17,11 @@ export function RejectList({ stores, rejects }) {
 }
 
 /**
- * Opens the pipeline with the record as its sample.
+ * Opens the pipeline with the record as its first sample.
  * @param {import('../main.js').Stores} stores
  * @param {Reject} reject
  */
-async function fix({ pipelines, place }, reject) {
-  if (!(await pipelines.open(reject.pipeline, ''))) return;
-  pipelines.setSamples([reject.record, ...pipelines.samples.value.filter((s) => s !== reject.record)]);
-  place.set('pipelines', { name: reject.pipeline, t: reject.table });
+function fix({ place }, { pipeline, record, table }) {
+  keepSamples(localStorage, pipeline, [record, ...keptSamples(localStorage, pipeline).filter((s) => s !== record)]);
+  place.set('pipelines', { name: pipeline, t: table });
 }

@@ -34,7 +34,7 @@ export function PipelinesPage({ stores }) {
       pipelines.resume(name);
       return;
     }
-    if (pipelines.name.value === name && pipelines.changed.value && !version) return; // a text that is not saved stays
+    if (pipelines.name.value === name && pipelines.changed.value && !version) return pipelines.openSamples(name); // a text that is not saved stays
     void pipelines.open(name, version);
   }, [name, version, isNew]);
   useEffect(() => {

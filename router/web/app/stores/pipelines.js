@@ -72,8 +72,8 @@ export function createPipelines({ api, storage, session, clock, all }) {
   async function open(wanted, version) {
     batch(() => {
       stored.value.value = null;
+      sampled.openSamples(wanted); // another page may have added one
       if (name.value === wanted) return; // the results stay, until the text is another one
-      sampled.openSamples(wanted);
       name.value = wanted;
       proposed.value = '';
       tests.clearResults();
@@ -114,9 +114,9 @@ export function createPipelines({ api, storage, session, clock, all }) {
     if (name.value === wanted) return;
     sampled.stopTaking();
     batch(() => {
+      sampled.openSamples(wanted);
       name.value = wanted;
       stored.value.value = null;
-      sampled.openSamples(wanted);
       draft.value = drafts.open(wanted)?.text ?? '';
       draftOf.value = '';
     });

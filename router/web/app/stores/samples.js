@@ -2,6 +2,7 @@
 
 import { signal } from '../../vendor/core.js';
 import { quoteText } from '../lib/sqlquote.js';
+import { keepSamples, keptSamples } from './keptsamples.js';
 import { createLatest } from './latest.js';
 
 const mostSamples = 100;
@@ -20,21 +21,7 @@ export function createSamples({ api, storage, clock, name }) {
   /** @param {string[]} lines */
   function setSamples(lines) {
     samples.value = lines.filter((line) => line.trim() !== '').slice(0, mostSamples);
-    try {
-      storage.setItem(`cordwood.samples.${name.value}`, JSON.stringify(samples.value));
-    } catch {
-      // storage is full or switched off
-    }
-  }
-
-  /** The samples that this browser keeps of a pipeline. @param {string} wanted */
-  function kept(wanted) {
-    try {
-      const lines = JSON.parse(storage.getItem(`cordwood.samples.${wanted}`) ?? '[]');
-      return Array.isArray(lines) ? lines.filter((line) => typeof line === 'string') : [];
-    } catch {
-      return [];
-    }
+    keepSamples(storage, name.value, samples.value);
   }
 
   /**
@@ -79,9 +66,12 @@ export function createSamples({ api, storage, clock, name }) {
     samples,
     setSamples,
     /** Goes back to those that this browser keeps. @param {string} wanted */
-    openSamples: (wanted) => (samples.value = kept(wanted)),
+    openSamples(wanted) {
+      const lines = keptSamples(storage, wanted);
+      if (wanted !== name.value || lines.length > 0) samples.value = lines; // else this browser keeps nothing
+    },
     /** @param {string} of */
-    forgetSamples: (of) => storage.removeItem(`cordwood.samples.${of}`),
+    forgetSamples: (of) => keepSamples(storage, of, null),
     /** Lets nothing become samples that was asked for before. */
     stopTaking: () => taking.cancel(),
     samplesFromRejects,
