@@ -1,1 +1,1 @@
-import"./chunk-ALUPWO7W.js";
+import"./chunk-4ZDUXYDI.js";

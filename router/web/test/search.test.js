@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
 import { parseSearch } from '../app/lib/search.js';
-import { clauseFor, toggleClause, toggleExclusion, valuesOf, wantedWords } from '../app/lib/edit.js';
+import { clauseFor, quoteFault, toggleClause, toggleExclusion, valuesOf, wantedWords } from '../app/lib/edit.js';
 
 // The cases with which the Go parser and compiler are tested too.
 const cases = JSON.parse(readFileSync(new URL('../../explore/search/cases.json', import.meta.url), 'utf8'));
@@ -71,4 +71,18 @@ test('words that are marked', () => {
   assert.deepEqual(marks('failed "a.b" -x', 'Failed a.b axb x'), ['Failed', 'a.b']);
   assert.deepEqual(marks('time*', 'timeout of time'), ['timeout', 'time']);
   assert.equal(wantedWords('host:a'), null);
+});
+
+test('what was not understood becomes text', () => {
+  for (const [text, offset, length, want] of [
+    ['lvel:x', 0, 4, '"lvel:x"'],
+    ['über lvel:x y', 6, 4, 'über "lvel:x" y'],
+    ['-lvel:x', 1, 4, '-"lvel:x"'],
+    ['(lvel:x OR b)', 1, 4, '("lvel:x" OR b)'],
+    ['a say"what"', 2, 9, 'a "say\\"what\\""'],
+    ['level:(error fatal)', 13, 5, '"level:(error fatal)"'],
+    ['a AND', 5, 0, 'a "AND"'],
+  ]) {
+    assert.equal(quoteFault(String(text), { offset: Number(offset), length: Number(length) }), want, String(text));
+  }
 });

@@ -136,7 +136,8 @@ function Tokens({ access, onAct }) {
           <td>${minuteOf(t.Expires) || 'never'}</td><td title=${t['Last address']}>${minuteOf(t['Last used'])}</td><td>${t.Note}</td>
           <td class="r"><${Do} what="Rotate…" of=${t.Token} onDo=${() => onAct('rotate', t.Token)} /><${Do} what="Drop…" of=${t.Token} onDo=${() => onAct('dropToken', t.Token)} /></td></tr>`,
       )}</tbody></table></div>`
-    }`;
+    }
+    ${access.tokens.value.value && all.length === 0 && html`<p class="quiet none">There is no token.</p>`}`;
 }
 
 /** @param {{title: string, latest: import('../stores/latest.js').Latest<any>, children?: unknown}} props */

@@ -3,7 +3,6 @@
 import { html } from '../../vendor/core.js';
 import { lookOf, shortNames } from '../lib/clusterwords.js';
 import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
-import { floatPanel } from './floating.js';
 import { Menu } from './menu.js';
 
 /** @typedef {(id: string, given?: Record<string, string>) => void} Do */
@@ -52,7 +51,7 @@ export function Matrix({ state, onDo }) {
 
 /** @param {{letter: string, says: string, shard: string, node: string, onDo: Do}} props */
 function CellMenu({ letter, says, shard, node, onDo }) {
-  return html`<${Menu} button=${html`<span aria-hidden="true">${letter}</span><span class="hidden">${says}</span>`} label=${says} class="cell" place=${floatPanel}>${(
+  return html`<${Menu} button=${html`<span aria-hidden="true">${letter}</span><span class="hidden">${says}</span>`} label=${says} class="cell">${(
     /** @type {() => void} */ close,
   ) => {
     const choose = (/** @type {string} */ id, /** @type {Record<string, string>} */ given) => {

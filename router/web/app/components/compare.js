@@ -4,7 +4,7 @@ import { html, useEffect, useState } from '../../vendor/core.js';
 import { clauseFor, valuesOf } from '../lib/edit.js';
 import { formatCount, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
-import { Empty, ErrorPanel } from './states.js';
+import { Elapsed, Empty, ErrorPanel } from './states.js';
 
 const mostValues = 8;
 
@@ -23,7 +23,7 @@ export function Compare({ stores }) {
     sets &&
     html`<span><i class="set-a"></i>A: ${span(sets.a)} <b>${answer && formatCount(answer.a.rows)}</b></span>
       <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : bq ? html`the search <code>${bq}</code>` : 'the range before'} <b>${answer && formatCount(answer.b.rows)}</b></span>`
-  }<span class="grow"></span>${(explore.state.value.afrom || bq) && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '', bq: '' })}>Compare with the range before</button>`}
+  }<${Elapsed} since=${analysis.comparison.since.value} onCancel=${analysis.comparison.cancel} /><span class="grow"></span>${(explore.state.value.afrom || bq) && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '', bq: '' })}>Compare with the range before</button>`}
     <form class="withsearch" onSubmit=${(/** @type {Event} */ e) => {
       e.preventDefault();
       explore.set({ bq: other.trim(), afrom: '', ato: '' });

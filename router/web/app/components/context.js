@@ -32,7 +32,7 @@ export function ContextPane({ stores }) {
         : answer &&
           html`<${Rows} count=${rows.length} of=${rows} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
             marks=${explore.marks.value} zone=${prefs.zone.value} density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, oldest first`}
-            ui="context-row" selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row)} />`
+            ui="context-row" selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => (narrow ? explore.set({ view: 'rows', row: row.id }) : explore.open(row))} />`
     }
     <div class="foot"><span>${answer && `${answer.before.length} rows before, ${answer.after.length} after; without the search`}</span><span class="grow"></span>
       ${answer && explore.contextMore.value && html`<button class="text go" data-ui="context-more" onClick=${() => void explore.widenContext()}>More at both ends</button>`}</div>

@@ -17,6 +17,7 @@ import { ValueFind } from './valuefind.js';
  * @param {string[]} props.chosen names that have a column
  * @param {string[]} props.open
  * @param {Facet[]} props.facets
+ * @param {unknown} props.failed what is said if the values could not be counted
  * @param {(facet: {sampled?: boolean}) => boolean} props.exact
  * @param {string} props.text of the search
  * @param {import('../lib/line.js').Shape} props.shape
@@ -46,7 +47,7 @@ export function FieldList(props) {
   return html`<section class="pane fieldlist" aria-label="Fields"><h2 class="hidden">Fields</h2>
     <div class="head"><input class="find" id="field-find" type="search" data-ui="field-find" placeholder="Find a field" aria-label="Find a field"
       value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd>${props.onClose && html`<button class="text fields-button" onClick=${props.onClose}>Close</button>`}</div>
-    <div class="fields">
+    <div class="fields">${props.failed}
       ${
         wanted
           ? html`<p>${found.length === 0 ? 'No field has this in its name.' : `${found.length} found`}</p><${Group} ...${props} fields=${found} />`

@@ -43,7 +43,7 @@ export function Later({ id, load, stores }) {
     );
   }, []);
   if (View) return html`<${View} stores=${stores} />`;
-  if (!failed) return html`<div class="waits" aria-busy="true"></div>`;
+  if (!failed) return html`<div class="waits" aria-busy="true"><p class="quiet late">Loading…</p></div>`;
   return html`<${Empty} title="This page did not load.">
     <p>The server does not answer, or its version has changed.</p>
     <p class="acts"><button class="button main" onClick=${() => location.reload()}>Load again</button></p><//>`;

@@ -1,6 +1,7 @@
 // A button that opens a panel below it. Escape and a click elsewhere close it; the focus returns to the button.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor/core.js';
+import { floatPanel } from './floating.js';
 
 /**
  * @param {object} props
@@ -9,7 +10,6 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor
  * @param {string} [props.class]
  * @param {string} [props.ui]
  * @param {string} [props.panelClass]
- * @param {(menu: HTMLElement) => () => void} [props.place] places the open panel, until it is closed
  * @param {(close: () => void) => unknown} props.children
  */
 export function Menu(props) {
@@ -30,7 +30,7 @@ export function Menu(props) {
     return () => removeEventListener('pointerdown', outside);
   }, [open]);
   useLayoutEffect(() => {
-    if (open && box.current) return props.place?.(box.current);
+    if (open && box.current) return floatPanel(box.current);
   }, [open]);
   return html`<div class=${`menu ${props.class ?? ''}`} ref=${box} onKeyDown=${(/** @type {KeyboardEvent} */ e) => {
     if (e.key !== 'Escape' || !open) return;

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
 import { isBad, levels } from '../lib/levels.js';
 import { formatTime } from '../lib/time.js';
-import { Empty, ErrorPanel } from './states.js';
+import { Elapsed, Empty, ErrorPanel } from './states.js';
 
 /** @typedef {import('../stores/analysis.js').Pattern} Pattern */
 /** @typedef {import('../stores/explore.js').Field} Field */
@@ -44,7 +44,7 @@ export function Patterns({ stores }) {
         html`<select aria-label="Text whose patterns are shown" value=${field || answer.field} onChange=${(/** @type {Event} */ e) => choose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${[
           ...new Set([answer.field, ...texts]),
         ].map((name) => html`<option value=${name}>${name}</option>`)}</select>`
-      }<span class="grow"></span>
+      }<${Elapsed} since=${analysis.patterns.since.value} onCancel=${analysis.patterns.cancel} /><span class="grow"></span>
       <span role="group" aria-label="Order" class="orders">${Object.entries(orders).map(([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>${name}</button>`)}</span></div>
     <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}

@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
 import { axisTicks } from '../lib/geometry.js';
+import { levels } from '../lib/levels.js';
 import { guessAxes, roundTicks, seriesOf, stacked } from '../lib/plot.js';
 import { partsOfTime } from '../lib/time.js';
 import { toast } from '../stores/toast.js';
@@ -29,6 +30,8 @@ export function Plot({ answer }) {
     return html`<${Empty} title="There is nothing to draw."><p>A plot needs a column of numbers and another column for the horizontal axis.</p><//>`;
   const drawn = within(seriesOf(answer, axes), zoom);
 
+  const colours = coloursOf(drawn.series);
+
   /** Saves the plot as it looks. */
   async function save() {
     const svg = box.current?.querySelector('svg');
@@ -46,8 +49,8 @@ export function Plot({ answer }) {
   return html`<div class="plot" data-ui="plot" ref=${box}><div class="subhead"><span class="orders" role="group" aria-label="Kind">${kinds.map(
     (k) => html`<button class="text" aria-pressed=${k === kind} onClick=${() => setKind(k)}>${k}</button>`,
   )}</span><span class="grow"></span>${zoom && html`<button class="text go" data-ui="whole-plot" onClick=${() => setZoom(null)}>Whole range</button>`}${pick('x', 'X')}${pick('y', 'Y')}${pick('series', 'Series')}<button class="text" data-ui="plot-png" onClick=${save}>PNG</button></div>
-    <${Drawing} drawn=${kind === 'stacked' ? { ...drawn, series: stacked(drawn.series) } : drawn} kind=${kind} onZoom=${(/** @type {[number, number]} */ range) => setZoom(range)} />
-    <p class="legend">${drawn.series.map((s, i) => html`<span><i style=${{ background: colourOf(s.name.toLowerCase(), i) }}></i>${s.name}</span>`)}${drawn.left > 0 && html`<span class="quiet">${drawn.left} more are not drawn</span>`}</p></div>`;
+    <${Drawing} drawn=${kind === 'stacked' ? { ...drawn, series: stacked(drawn.series) } : drawn} kind=${kind} colours=${colours} onZoom=${(/** @type {[number, number]} */ range) => setZoom(range)} />
+    <p class="legend">${drawn.series.map((s, i) => html`<span><i style=${{ background: colours[i] }}></i>${s.name}</span>`)}${drawn.left > 0 && html`<span class="quiet">${drawn.left} more are not drawn</span>`}</p></div>`;
 }
 
 /**
@@ -61,8 +64,8 @@ function within(drawn, zoom) {
   return { ...drawn, series: series.filter(({ points }) => points.length > 0) };
 }
 
-/** @param {{drawn: ReturnType<typeof seriesOf>, kind: string, onZoom: (range: [number, number]) => void}} props */
-function Drawing({ drawn, kind, onZoom }) {
+/** @param {{drawn: ReturnType<typeof seriesOf>, kind: string, colours: string[], onZoom: (range: [number, number]) => void}} props */
+function Drawing({ drawn, kind, colours, onZoom }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [width, setWidth] = useState(900);
   useEffect(() => {
@@ -102,14 +105,23 @@ function Drawing({ drawn, kind, onZoom }) {
     ${ticksX.map((t) => html`<text x=${toX(t.at)} y=${height - 6} text-anchor="middle">${t.text.slice(0, 16)}</text>`)}
     ${(bars ? [...series].reverse() : series).map((s, i) => {
       const place = bars ? series.length - 1 - i : i;
-      const colour = colourOf(s.name.toLowerCase(), place);
+      const colour = colours[place];
       if (kind === 'points') return s.points.map((p) => html`<circle cx=${toX(p[0])} cy=${toY(p[1])} r="2.5" style=${{ fill: colour, stroke: 'none' }} />`);
       if (bars)
         return html`<${Bars} points=${s.points} colour=${colour} toX=${toX} toY=${toY} slot=${slot} part=${kind === 'bars' ? place : 0} parts=${kind === 'bars' ? series.length : 1} />`;
+      if (s.points.length === 1) return html`<circle cx=${toX(s.points[0][0])} cy=${toY(s.points[0][1])} r="2.5" style=${{ fill: colour, stroke: 'none' }} />`;
       return html`<polyline points=${s.points.map((p) => `${toX(p[0]).toFixed(1)},${toY(p[1]).toFixed(1)}`).join(' ')} style=${{ stroke: colour }} />`;
     })}
     ${brush && html`<rect class="zoomed" x=${Math.min(...brush)} y="8" width=${Math.abs(brush[1] - brush[0])} height=${height - bottom - 8} />`}
   </svg></div>`;
+}
+
+/** The colours of series: those of levels, and for other names some that no level has. @param {{name: string}[]} series */
+function coloursOf(series) {
+  const names = series.map((s) => s.name.toLowerCase());
+  const others = names.filter((name) => !levels.includes(name));
+  const beside = (/** @type {number} */ place) => (others.length < names.length && place > 2 ? place + 1 : place); // the fourth is that of info
+  return names.map((name) => (levels.includes(name) ? colourOf(name, 0) : colourOf(name, beside(others.indexOf(name)), false)));
 }
 
 /** @param {{points: [number, number][], colour: string, toX: (x: number) => number, toY: (y: number) => number, slot: number, part: number, parts: number}} props */

@@ -19,14 +19,15 @@ const unreachable = [4010, 5000, 5003];
  * @param {string} props.what
  * @param {() => void} [props.onPartial] requests the data of the other nodes
  * @param {(name: string) => void} [props.onNearest] replaces the wrong name
+ * @param {(() => void) | false} [props.onText] searches for what was not understood as text
  * @param {boolean} [props.inForm] the form around it sends the request again, and goes on with the answer
  */
-export function ErrorPanel({ latest, what, onPartial, onNearest, inForm = false }) {
+export function ErrorPanel({ latest, what, onPartial, onNearest, onText, inForm = false }) {
   const error = latest.error.value;
   if (!error) return null;
   const waits = latest.retryAt.value;
   return html`<div class="error-panel" data-ui="error" role="alert">
-    <p><b>${what} failed.</b> ${error.message}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
+    <p><b>${what} failed:</b> ${error.message}${/[.!?]$/.test(error.message) ? '' : '.'}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
     ${
       error.nearest.length > 0 &&
       html`<p>Similar: ${error.nearest.map((name) => (onNearest ? html`<button type="button" class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
@@ -36,6 +37,7 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, inForm = false 
       ${waits > 0 && html` <${Countdown} until=${waits} />`}</p>
     <p class="acts">
       ${!inForm && html`<button type="button" class="button" data-ui="retry" onClick=${latest.again}>Try again</button>`}
+      ${onText && error.at && html`<button type="button" class="button" data-ui="as-text" onClick=${onText}>Search for it as text</button>`}
       ${onPartial && unreachable.includes(error.code) && html`<button type="button" class="button" data-ui="partial" onClick=${onPartial}>Show the rest</button>`}
       ${error.request && !error.request.secret && html`<button type="button" class="text" data-ui="copy-curl" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin, error.user))}>Copy as curl</button>`}
     </p>
@@ -71,12 +73,12 @@ export function Progress({ since, onCancel }) {
 }
 
 /**
- * For how long something is loading, after a second, with Cancel.
+ * For how long something is loading, after a second, with Cancel; since is 0 if nothing is.
  * @param {{since: number, onCancel: () => void, slow?: unknown}} props slow: what is shown after ten seconds
  */
 export function Elapsed({ since, onCancel, slow }) {
   const now = useNow(250);
-  if (now - since < 1000) return null;
+  if (!since || now - since < 1000) return null;
   return html`<span class="elapsed">${formatDuration(now - since)}
     ${now - since > 10000 && slow && html` · ${slow}`}
     <button class="text go" data-ui="cancel" onClick=${onCancel}>Cancel</button></span>`;

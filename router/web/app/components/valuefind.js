@@ -38,7 +38,7 @@ export function ValueFind({ field, distinct, onFind, onFound }) {
       clearTimeout(timer);
     };
   }, [field, prefix]);
-  return html`<div class="valuefind"><input type="search" data-ui="value-find" aria-label=${`Find a value of ${field}`} placeholder=${`one of ${distinct}, by how it begins`}
+  return html`<div class="valuefind"><input type="search" data-ui="value-find" aria-label=${`Find a value of ${field}`} placeholder=${`${distinct} values: begins with`}
       value=${prefix} onInput=${(/** @type {InputEvent} */ e) => setPrefix(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
     ${said && html`<p class="quiet" role="status">${said}</p>`}</div>`;
 }

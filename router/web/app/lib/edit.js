@@ -204,6 +204,22 @@ function literal(text) {
 }
 
 /**
+ * Puts the word with a fault in double quotes, so that it is searched for as text; the whole text, if that is not enough.
+ * @param {string} text
+ * @param {{offset: number, length: number}} at in bytes
+ */
+export function quoteFault(text, at) {
+  const bytes = new TextEncoder().encode(text);
+  const before = new TextDecoder().decode(bytes.slice(0, at.offset));
+  const [head] = /** @type {RegExpExecArray} */ (/[^\s()]*$/.exec(before));
+  const [word] = /** @type {RegExpExecArray} */ (/^[^\s()]*/.exec(text.slice(before.length - head.length)));
+  const begin = before.length - head.length + Number(/^-./.test(word));
+  const end = before.length - head.length + word.length;
+  const changed = `${text.slice(0, begin)}"${escape(text.slice(begin, end))}"${text.slice(end)}`;
+  return begin < end && !parseSearch(changed).fault ? changed : `"${escape(text.trim())}"`;
+}
+
+/**
  * Returns a text with another in the place of some of its bytes in UTF-8.
  * @param {string} text
  * @param {{offset: number, length: number}} at in bytes

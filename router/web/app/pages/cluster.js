@@ -6,7 +6,7 @@ import { Operations, Refreshed } from '../components/clusterops.js';
 import { Matrix, Nodes } from '../components/clusterview.js';
 import { useIgnored } from '../components/ignored.js';
 import { Menu } from '../components/menu.js';
-import { ErrorPanel } from '../components/states.js';
+import { ErrorPanel, Progress } from '../components/states.js';
 import { clusterActs, offersOnce } from '../lib/clusteracts.js';
 import { adviceWords, toleranceWords } from '../lib/clusterwords.js';
 import { sentence } from '../lib/format.js';
@@ -32,7 +32,8 @@ export function ClusterPage({ stores }) {
   }, [health]);
   const [doing, setDoing] = useState({ id: '', given: {} });
   const state = health.value.value;
-  if (!state) return html`<h1 class="hidden">Cluster</h1><${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />`;
+  if (!state)
+    return html`<h1 class="hidden">Cluster</h1><${Progress} since=${health.since.value} onCancel=${health.cancel} /><${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />`;
   const ok = state.health === 'ok';
   const silent = health.error.value !== null; // what is on screen is what was known last
   const may = signIn.canManage.value;

@@ -175,7 +175,7 @@ function Panes({ stores }) {
     ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
     ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
-      chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
+      chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []} failed=${html`<${ErrorPanel} latest=${explore.facets} what="Counting the values" />`} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
       text=${state.q} shape=${shape} levels=${explore.levels.value} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} onFind=${explore.findValues} />
     ${
@@ -186,7 +186,7 @@ function Panes({ stores }) {
         views.has(state.view)
           ? html`<${Later} key=${state.view} id=${state.view} load=${views.get(state.view)} stores=${stores} />`
           : failed
-            ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })} onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} />`
+            ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })} onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} onText=${() => explore.search(explore.faultAsText())} />`
             : !answer && explore.first.since.value > 0
               ? html`<${Skeleton} />`
               : answer && list.count === 0 && !explore.first.since.value
@@ -208,6 +208,7 @@ function Panes({ stores }) {
     }
     ${
       opened &&
+      !(narrow && state.view === 'context') && // there it would cover the rows around the row
       html`<${Detail} row=${opened} shape=${shape} zone=${zone} marks=${explore.marks.value} columns=${explore.cols.value}
       trace=${explore.fields.value.value?.fields.find((/** @type {{role: string}} */ f) => f.role === 'trace')?.name ?? null}
       onContext=${() => explore.set({ view: state.view === 'context' ? 'rows' : 'context' })}

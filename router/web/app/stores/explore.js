@@ -1,7 +1,7 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
 import { batch, computed, effect, signal } from '../../vendor/core.js';
-import { replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
+import { quoteFault, replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { levelNames, levelsOf, toggleLevel } from '../lib/leveledit.js';
@@ -346,6 +346,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
     replaceFault(name) {
       const at = (first.error.value ?? fields.error.value)?.at;
       return at ? replaceBytes(state.value.q, at, name) : state.value.q;
+    },
+    /** The search text with what the server did not understand in quotes. */
+    faultAsText() {
+      const at = (first.error.value ?? fields.error.value)?.at;
+      return at ? quoteFault(state.value.q, at) : state.value.q;
     },
     usefulFields,
     ...named,
