@@ -1,1 +1,1 @@
-import"./chunk-4ZDUXYDI.js";
+import"./chunk-3IAHF6XG.js";

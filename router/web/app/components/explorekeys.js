@@ -28,6 +28,7 @@ function rowKeys(stores) {
     ArrowDown: ['next row', () => move(explore, 1)],
     k: ['previous row', () => move(explore, -1)],
     ArrowUp: ['previous row', () => move(explore, -1)],
+    Enter: ['open the row; again: go to its fields', () => openOrEnter(explore)],
     J: ['select more rows', () => pickMore(explore, 1)],
     K: ['select fewer rows', () => pickMore(explore, -1)],
     Escape: ['close the row, then clear the selection', () => (explore.state.value.row ? explore.open(null) : explore.clearPicked())],
@@ -93,6 +94,18 @@ export function move(explore, by) {
   const at = indexOf(list, id);
   const { row } = rowAt(list, Math.max(0, Math.min(list.count - 1, at + by)));
   if (row) explore.open(row);
+}
+
+/** Opens the selected row, or the first one in sight; if a row is open, moves the focus to it. @param {Stores['explore']} explore */
+function openOrEnter(explore) {
+  const { list, picked, opened } = explore;
+  if (opened.value.value) return /** @type {HTMLElement | null} */ (document.querySelector('.detail dl button'))?.focus();
+  const box = document.querySelector('.list [data-ui=rows]');
+  const top = box?.getBoundingClientRect().top ?? 0;
+  const rows = /** @type {HTMLElement[]} */ ([...(box?.querySelectorAll('[data-index]') ?? [])]);
+  const first = rows.find((row) => row.getBoundingClientRect().top >= top);
+  const { row } = rowAt(list.value, picked.value?.end ?? Number(first?.dataset.index ?? 0));
+  return row && explore.open(row);
 }
 
 /**

@@ -2,8 +2,10 @@
 
 import { html } from '../../vendor/core.js';
 import { formatBytes, formatCount, visible, visibleLines } from '../lib/format.js';
+import { tableTarget } from '../lib/sqlquote.js';
 import { changesIn, lossOf } from '../lib/statements.js';
 import { Dialog } from './dialog.js';
+import { useMay } from './may.js';
 
 const mostShown = 2000; // characters
 
@@ -12,22 +14,31 @@ const mostShown = 2000; // characters
  * @param {string} props.text the statements
  * @param {string} props.db in which they run
  * @param {import('../stores/tables.js').TableInfo[]} props.tables
+ * @param {import('../stores/signin.js').SignIn} props.signIn
  * @param {() => void} props.onNo
  * @param {() => void} props.onYes
  */
-export function AskFirst({ text, db, tables, onNo, onYes }) {
+export function AskFirst({ text, db, tables, signIn, onNo, onYes }) {
   const changes = changesIn(text);
   const losses = changes.map(lossOf).filter((loss) => loss !== null);
   const [only] = losses;
   const act = changes.length === 1 && only ? actOf(only) : '';
+  const ofTables = losses.filter((loss) => loss.kind === 'table');
+  const held = useMay(
+    signIn,
+    ofTables.map((loss) => [privileges[loss.verb], tableTarget(loss.db || db, loss.name)]),
+  );
+  const lacks = ofTables.find((_, i) => held?.[i] === false);
   const title = act ? `${act}?` : changes.length > 1 ? `${formatCount(changes.length)} statements change something` : 'This statement changes something';
   return html`<${Dialog} title=${title} onClose=${onNo}>
     ${losses.map((loss) => html`<p data-ui="loss">${!act && html`<b>${actOf(loss)}.</b> `}${consequence(loss, db, tables)}</p>`)}
     <pre class="asked" tabindex="0">${visibleLines(text.slice(0, mostShown))}${text.length > mostShown && ' …'}</pre>
-    <p class="acts"><button class=${`button main ${losses.length > 0 ? 'danger' : ''}`} data-ui="run-anyway" onClick=${onYes}>${act ? verbs[only.verb] : changes.length > 1 ? 'Run them' : 'Run it'}</button>
+    ${lacks && html`<p class="wrong" data-ui="lacks">This needs the privilege ${privileges[lacks.verb]} on ${visible(`${lacks.db || db}.${lacks.name}`)}, which ${signIn.user.value} does not have.</p>`}
+    <p class="acts"><button class=${`button main ${losses.length > 0 ? 'danger' : ''}`} data-ui="run-anyway" disabled=${lacks !== undefined} onClick=${onYes}>${act ? verbs[only.verb] : changes.length > 1 ? 'Run them' : 'Run it'}</button>
       <button class="button" data-ui="close-dialog" autofocus onClick=${onNo}>Cancel</button></p><//>`;
 }
 
+const privileges = { drop: 'DROP', truncate: 'DELETE', delete: 'DELETE' };
 const verbs = { drop: 'Drop it', truncate: 'Remove the rows', delete: 'Delete the rows' };
 
 /** @param {import('../lib/statements.js').Loss} loss */

@@ -74,8 +74,8 @@ export function SqlPage({ stores }) {
     <div class="tailbar">
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>
       <button class="text small-only" data-ui="sql-tables" aria-expanded=${names} onClick=${() => setNames(!names)}>Tables</button>
-      <label class="by again">at most <select aria-label="Rows that are shown at most" value=${sql.most.value}
-        onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select> rows</label>
+      <label class="by again"><span class="wide">at most </span><select aria-label="Rows that are shown at most" value=${sql.most.value}
+        onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select><span class="wide"> rows</span></label>
       <${SavedMenu} saved=${stores.savedSql} place=${stores.place} user=${stores.signIn.user.value} what="statement" /><${HistoryMenu} sql=${sql} />
       <span class="quiet">database ${sql.db()}; times are in UTC</span>
     </div>
@@ -85,7 +85,7 @@ export function SqlPage({ stores }) {
     ${answer && !tab.latest.error.value && html`<${Results} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${
       asked &&
-      html`<${AskFirst} text=${asked} db=${sql.db()} tables=${tables} onNo=${() => setAsked('')} onYes=${() => {
+      html`<${AskFirst} text=${asked} db=${sql.db()} tables=${tables} signIn=${stores.signIn} onNo=${() => setAsked('')} onYes=${() => {
         setAsked('');
         void sql.run(asked);
       }} />`

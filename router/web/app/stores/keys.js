@@ -20,6 +20,7 @@ export function createKeys(browser, single) {
     if (name === 'Escape' && isInDialog(event.target)) return; // the browser closes the dialog
     const alone = !name.startsWith('ctrl+') && event.key !== 'Escape';
     if (alone && (single.value === 'off' || inInput(event.target))) return;
+    if ((name === 'Enter' || name === ' ') && isPressed(event.target)) return; // the key clicks it
     const both = event.timeStamp - begun.at < 1000 ? `${begun.name} ${name}` : '';
     begun = alone ? { name, at: event.timeStamp } : { name: '', at: 0 };
     const found = actionOf(both) ?? actionOf(name);
@@ -62,6 +63,11 @@ function nameOf(event) {
 function inInput(target) {
   const input = 'input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable], [role=slider], .panel';
   return target instanceof Element && (target.closest(input) !== null || isInDialog(target));
+}
+
+/** Reports whether Enter and space act on what has the focus. @param {EventTarget | null} target */
+function isPressed(target) {
+  return target instanceof Element && target.closest('a[href], button, input, summary') !== null;
 }
 
 /** Reports whether a dialog is over the page, which has all keys. @param {EventTarget | null} target */
