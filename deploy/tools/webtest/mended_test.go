@@ -70,3 +70,36 @@ func TestReaderMayNotDrop(t *testing.T) {
 		b.until(`document.querySelector('[data-ui=lacks]').textContent.includes('DROP on public.app')`)
 	}
 }
+
+// TestDialogAtOnce opens the palette: as soon as it is there, it has all keys. Escape closes it, with a text too, and
+// the focus returns.
+func TestDialogAtOnce(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(3)...)
+	b := openWith(t, watch+`new MutationObserver(() => {
+		const dialog = document.querySelector('dialog');
+		if (dialog) window.modal ??= dialog.matches(':modal');
+	}).observe(document, {childList: true, subtree: true});`, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.clickByMouse(`[data-ui=palette]`)
+	b.fill(`[data-ui=palette-text]`, "app")
+	b.until(`document.querySelector('.palette [aria-selected=true]').textContent.includes('app')`)
+	if !eval[bool](b, `window.modal`) {
+		t.Error("the palette was on the screen before it had the keys")
+	}
+	b.key("Escape", 27)
+	b.until(`!document.querySelector('dialog') && document.activeElement.dataset.ui === 'palette'`)
+}
+
+// TestTimeBesideOpenRow reads how far a row is from the one that is open.
+func TestTimeBesideOpenRow(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=row][data-index="2"]`)
+	b.until(`document.querySelector('[data-ui=detail]')`)
+	const first = `document.querySelector('[data-index="0"] [data-ui=row-time]')`
+	eval[bool](b, first+`.dispatchEvent(new MouseEvent('mouseenter'))`)
+	b.until(first + `.title.includes('200 ms after the open row')`)
+}

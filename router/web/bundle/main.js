@@ -1,1 +1,1 @@
-import"./chunk-3IAHF6XG.js";
+import"./chunk-5WGXJQ7A.js";

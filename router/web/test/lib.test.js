@@ -12,7 +12,7 @@ import { readLines } from '../app/lib/ndjson.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
 import { emptyRing, push } from '../app/lib/ring.js';
 import { cellText, changesIn, statementAt } from '../app/lib/statements.js';
-import { hourBefore, isSwapped, offsetOf, parseSpan, parseTime, partsOfTime, rangeText, parseEnd } from '../app/lib/time.js';
+import { describeTime, hourBefore, isSwapped, offsetOf, parseEnd, parseSpan, parseTime, partsOfTime, rangeText } from '../app/lib/time.js';
 import { keyName, keyRows } from '../app/lib/keynames.js';
 import { formatPlace, parsePlace } from '../app/lib/url.js';
 
@@ -360,4 +360,13 @@ test('texts in JSON are shown by lines, and keep their other escapes', () => {
   assert.equal(withLines(json), '{\n  "kind": "E",\n  "stack": "boom\n    1\n    \tat \\"x\\" \\\\n y",\n  "list": [\n    "a\n      b"\n  ]\n}');
   assert.equal(withLines('"plain"'), '"plain"');
   assert.equal(withLines(JSON.stringify({ 'a\nb': 1 }, null, 2)), '{\n  "a\\nb": 1\n}');
+});
+
+test('a time says how far it is from the row that is open', () => {
+  const now = Date.parse('2026-01-05T10:00:00Z');
+  const said = (/** @type {string} */ selected) => describeTime('2026-01-05T09:59:00.5Z', 'UTC', now, selected).split('\n').slice(1, -1);
+  assert.deepEqual(said(''), ['59 s ago']);
+  assert.deepEqual(said('2026-01-05T09:59:02.5Z'), ['59 s ago', '2.0 s before the open row']);
+  assert.deepEqual(said('2026-01-05T09:58:55.5Z'), ['59 s ago', '5.0 s after the open row']);
+  assert.deepEqual(said('2026-01-05T09:59:00.5Z'), ['59 s ago']);
 });

@@ -1,13 +1,16 @@
 // A dialog over the page. Escape closes it; the browser returns the focus to what opened it.
 
-import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { html, useLayoutEffect, useRef, useState } from '../../vendor/core.js';
 
 /** Shows a dialog while it is drawn. What had the focus has it again afterwards. @param {{current: HTMLDialogElement | null}} box */
 export function useModal(box) {
-  useEffect(() => {
+  // Before the dialog is seen: a key that follows at once is its key.
+  useLayoutEffect(() => {
     const opener = document.activeElement;
-    box.current?.showModal();
+    const dialog = box.current;
+    dialog?.showModal();
     return () => {
+      dialog?.close(); // as long as it is open, nothing else can have the focus
       if (opener instanceof HTMLElement) opener.focus();
     };
   }, []);

@@ -44,6 +44,9 @@ function PaletteDialog({ stores, pages, onClose }) {
     } else if (event.key === 'Enter') {
       event.preventDefault();
       choose(shown[at]);
+    } else if (event.key === 'Escape') {
+      event.preventDefault(); // the browser would only clear the text
+      onClose();
     }
   }
 

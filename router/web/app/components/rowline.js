@@ -24,7 +24,9 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
     const lines = whole || wrap;
     const cut = shape.message && row.cut?.[shape.message]; // its length, if the list has only its begin
     const describe = (/** @type {MouseEvent} */ e) => {
-      /** @type {HTMLElement} */ (e.currentTarget).title = describeTime(row.time, zone);
+      const element = /** @type {HTMLElement} */ (e.currentTarget);
+      const open = /** @type {HTMLTimeElement | null | undefined} */ (element.closest('[role=grid]')?.querySelector('.row.on time'));
+      element.title = describeTime(row.time, zone, Date.now(), open?.dateTime);
     };
     return html`<time role="gridcell" data-ui="row-time" datetime=${row.time} onMouseEnter=${describe}>${time.time}<s>${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
     <em role="gridcell">${levelWord(level, word, shape.scheme)}</em>

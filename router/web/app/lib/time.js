@@ -63,15 +63,23 @@ export function formatTime(time, zone) {
  * @param {string} time RFC 3339
  * @param {string} zone
  * @param {number} [now]
+ * @param {string} [selected] the time of the row that is open
  */
-export function describeTime(time, zone, now = Date.now()) {
+export function describeTime(time, zone, now = Date.now(), selected = '') {
   const at = partsOfTime(time, zone);
   const ms = new Date(time).getTime();
   if (!at.date) return time;
   const nanos = BigInt(Math.floor(ms / 1000)) * 1_000_000_000n + BigInt((/\.(\d+)/.exec(time)?.[1] ?? '').slice(0, 9).padEnd(9, '0'));
   const ago = now - ms;
+  const apart = selected && selected !== time ? ms - new Date(selected).getTime() : NaN;
   const local = `${at.date} ${at.time}${at.fraction && `.${at.fraction}`} ${zone} (UTC${offsetText(offsetOf(ms, zone))})`;
-  return [local, ...(zone === 'UTC' ? [] : [time]), `${formatDuration(Math.abs(ago))} ${ago < 0 ? 'from now' : 'ago'}`, `${nanos} ns since 1970`].join('\n');
+  return [
+    local,
+    ...(zone === 'UTC' ? [] : [time]),
+    `${formatDuration(Math.abs(ago))} ${ago < 0 ? 'from now' : 'ago'}`,
+    ...(Number.isNaN(apart) ? [] : [`${formatDuration(Math.abs(apart))} ${apart < 0 ? 'before' : 'after'} the open row`]),
+    `${nanos} ns since 1970`,
+  ].join('\n');
 }
 
 /** @param {number} ms how far a zone is ahead of UTC */
