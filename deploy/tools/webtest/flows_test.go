@@ -128,7 +128,7 @@ func TestStates(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=error]').textContent.includes('level')`)
 	b.until(`document.querySelector('.wrong')?.textContent.includes('lvel')`)
 	b.search("nothinglikethis")
-	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('No row in this range')`)
+	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('None of the 20 rows in this range')`)
 	b = open(t, s.url+"/dashboard/explore?t=gone")
 	b.until(`document.querySelector('[data-ui=error]').textContent.includes('gone')`)
 }

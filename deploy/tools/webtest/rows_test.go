@@ -46,7 +46,7 @@ func TestRoles(t *testing.T) {
 	b := open(t, s.url+"/dashboard/explore?t=app")
 	b.until(loaded)
 	b.search("noted")
-	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('No row in this range')`)
+	b.until(`document.querySelector('[data-ui=empty]').textContent.includes('None of the 30 rows in this range')`)
 	b.click(`[data-ui=columns]`)
 	choose(b, "role-message", "note")
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('30 rows')`)

@@ -1,1 +1,1 @@
-import"./chunk-5WGXJQ7A.js";
+import"./chunk-JZHEPL4G.js";

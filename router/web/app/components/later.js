@@ -1,7 +1,7 @@
 // What is loaded when it is shown for the first time: pages, and views of Explore.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { Empty } from './states.js';
+import { Empty, useLate } from './states.js';
 
 /** @typedef {import('../main.js').Stores} Stores */
 /** @typedef {import('../pages/pages.js').View} View */
@@ -31,6 +31,7 @@ export async function withStores(loading, stores) {
 export function Later({ id, load, stores }) {
   const [, redraw] = useState(0);
   const [failed, setFailed] = useState(false);
+  const late = useLate(1000);
   const View = loaded.get(id);
   useEffect(() => {
     if (View) return;
@@ -43,7 +44,7 @@ export function Later({ id, load, stores }) {
     );
   }, []);
   if (View) return html`<${View} stores=${stores} />`;
-  if (!failed) return html`<div class="waits" aria-busy="true"><p class="quiet late">Loading…</p></div>`;
+  if (!failed) return html`<div class="waits" aria-busy="true">${late && html`<p class="quiet none">Loading…</p>`}</div>`;
   return html`<${Empty} title="This page did not load.">
     <p>The server does not answer, or its version has changed.</p>
     <p class="acts"><button class="button main" onClick=${() => location.reload()}>Load again</button></p><//>`;

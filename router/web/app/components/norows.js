@@ -1,8 +1,8 @@
 // Shown if there are no rows: the reason, and what helps.
 
-import { html } from '../../vendor/core.js';
+import { html, useLayoutEffect } from '../../vendor/core.js';
 import { searchEveryField, valuesOf } from '../lib/edit.js';
-import { formatDuration, visible } from '../lib/format.js';
+import { formatCount, formatDuration, visible } from '../lib/format.js';
 import { isLevelWord, levels } from '../lib/levels.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
 import { useMay } from './may.js';
@@ -13,6 +13,12 @@ const day = 86400e3;
 /** @param {{explore: import('../stores/explore.js').Explore}} props */
 export function NoRows({ explore }) {
   const state = explore.state.value;
+  const range = explore.range.value;
+  useLayoutEffect(() => {
+    explore.unfiltered.value.value = null;
+    if (state.q) void explore.countUnfiltered();
+  }, [state.q, range?.from, range?.to]);
+  const all = state.q ? explore.unfiltered.value.value : { total: 0 };
   const last = explore.fields.value.value?.last_row;
   const end = parseSpan(state.to) !== null ? Date.now() - Number(parseSpan(state.to)) : Date.parse(state.to || 'now');
   const later = last && new Date(last).getTime() >= end; // false for a range that ends now
@@ -26,15 +32,21 @@ export function NoRows({ explore }) {
   const { level, scheme } = explore.shape.value;
   const asked = [...new Set([...valuesOf(state.q, 'level'), ...valuesOf(state.q, level ?? 'level')])];
   const unusual = scheme === 'text' ? asked.filter(([value, how]) => how === 'in' && !isLevelWord(value)).map(([value]) => value) : [];
-  return html`<${Empty} title=${state.q ? 'No row in this range matches.' : 'No row in this range.'}>
+  return html`<${Empty} title=${titleOf(all)}>
     ${unusual.length > 0 && html`<p data-ui="unusual-level">The search asks for the level ${visible([...new Set(unusual)].join(', '))}. The usual levels are ${levels.join(', ')}.</p>`}
     ${last && ago !== null && html`<p data-ui="newest-row">The newest row of the table is ${formatDuration(Math.max(0, ago))} old${later ? ', later than this range' : ''}.</p>`}
     <p class="acts">
-      ${everywhere !== state.q && html`<button class="button main" data-ui="every-field" onClick=${() => explore.search(everywhere)}>Search every field</button>`}
-      ${state.q && html`<button class="button" onClick=${() => explore.search('')}>Without the search</button>`}
+      ${everywhere !== state.q && all?.total !== 0 && html`<button class="button main" data-ui="every-field" onClick=${() => explore.search(everywhere)}>Search every field</button>`}
+      ${state.q && all?.total !== 0 && html`<button class="button" onClick=${() => explore.search('')}>Without the search</button>`}
       ${last && ago !== null && (later || ago > span) && html`<button class="button" onClick=${() => explore.set(around(last))}>Show the newest row</button>`}
       <button class="button" onClick=${() => explore.set({ from: formatSpan(Math.max(day, span * 24)), to: '' })}>Look further back</button>
     </p><//>`;
+}
+
+/** @param {{total: number, exact?: boolean} | null} all rows of the range, whatever the search is; null: they are not counted yet */
+function titleOf(all) {
+  if (all === null) return 'No row in this range matches.';
+  return all.total > 0 ? `None of the ${all.exact === false ? '≈ ' : ''}${formatCount(all.total)} rows in this range matches.` : 'No row in this range.';
 }
 
 /** Shown if the list of tables is empty. @param {{signIn: import('../stores/signin.js').SignIn}} props */

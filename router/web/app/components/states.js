@@ -95,8 +95,19 @@ export function Missing({ missing, onAgain }) {
     <button class="text go" onClick=${onAgain}>Ask for all</button></div>`;
 }
 
+/** Reports whether a component is on the screen for so many milliseconds. @param {number} ms */
+export function useLate(ms) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), ms);
+    return () => clearTimeout(timer);
+  }, []);
+  return late;
+}
+
 /** Shown in place of the first rows if they take longer than a moment. */
 export function Skeleton() {
+  if (!useLate(150)) return html`<div class="waits"></div>`;
   return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: 14 }, (_, i) => html`<p key=${i} style=${{ width: `${38 + ((i * 29) % 47)}%` }}></p>`)}</div>`;
 }
 

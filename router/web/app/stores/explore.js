@@ -51,6 +51,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
   const refresh = signal(0); // seconds between runs by themselves; 0: off
   const reads = createLatest(clock); // how much a run reads that takes long
+  const unfiltered = createLatest(clock); // how many rows the range has, whatever the search is
   const newer = createLatest(clock); // how many rows came since the run
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = ''; // the tables whose fields are known
@@ -328,6 +329,8 @@ export function createExplore({ api, place, prefs, clock, session }) {
     refresh,
     refreshNow,
     newer,
+    unfiltered,
+    countUnfiltered: () => unfiltered.run(ask('hits', { ...scope(), query: '', by: null, buckets: 1 })),
     reads,
     askReads: () => reads.run(ask('compile', { ...scope(), plan: true })),
     /**
