@@ -42,7 +42,7 @@ func TestEnterAndSpace(t *testing.T) {
 	b.do(chromedp.Navigate(s.url + "/dashboard/tail?t=app"))
 	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
 	b.click(`[data-ui=empty] .button`)
-	b.until(`document.querySelector('[data-ui=row]')`)
+	b.until(`document.querySelectorAll('[data-ui=row]').length === 30`)
 	eval[bool](b, `(() => { const clear = [...document.querySelectorAll('.tailbar button')].find((e) =>
 		e.textContent === 'Clear'); clear.focus(); return document.activeElement === clear; })()`)
 	b.key(" ", 32)
