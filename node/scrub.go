@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"cordwood/node/host"
+	"cordwood/shard/cold"
 	"cordwood/shard/cold/object"
 )
 
@@ -64,12 +65,14 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 		if !s.Leads() {
 			continue
 		}
+		var again []*cold.Object
 		for _, o := range s.Store().Status.Objects() {
 			err := object.Verify(ctx, n.objects.guard, o, p.wait)
 			switch {
 			case err == nil:
 			case object.Lost(err):
 				rows += o.Meta.Rows
+				again = append(again, o)
 				if lost = append(lost, err.Error()); len(lost) <= maxObjectsShown {
 					n.log.Error("an object in object storage is missing or damaged: restore it from a version or a copy of the "+
 						"bucket; queries fail that need its rows and do not find them in local segments", "shard", s.ID(), "object",
@@ -82,6 +85,7 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 				return
 			}
 		}
+		s.LostObjects(again)
 	}
 	n.objects.lost.Store(&lost)
 	n.objects.lostRows.Store(rows)

@@ -11,6 +11,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/cold"
 	"cordwood/shard/replica"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
@@ -227,6 +228,14 @@ func (s *Shard) highestTable() uint64 {
 
 // reportedAside is the maximum number of tables with quarantined rows in a report.
 const reportedAside = 16
+
+// LostObjects says that objects are missing or damaged in object storage. If this replica leads and has their rows, it
+// tries to store them again.
+func (s *Shard) LostObjects(list []*cold.Object) {
+	if s.mover != nil {
+		s.mover.Lost(list)
+	}
+}
 
 // Warnings returns texts about problems that an operator should fix. Every user may read them, so
 // they identify tables by their ids.

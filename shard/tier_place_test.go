@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -17,8 +18,8 @@ import (
 // day has the seconds of a day. Rows of two days are in two objects.
 const day = 86400
 
-// TestMissingObjectKeepsTwins: local segments stay while an object with their rows is missing or damaged in the bucket,
-// and go once it is there again.
+// TestMissingObjectKeepsTwins: local segments stay while an object with their rows is missing or damaged in the bucket.
+// It is built from them and stored again, and then they go.
 func TestMissingObjectKeepsTwins(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,14 +55,19 @@ func TestMissingObjectKeepsTwins(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	again := func(what string) {
+		t.Helper()
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, object) {
+			t.Errorf("%s: the object is not there again: %d bytes, %v", what, len(got), err)
+		}
+	}
 	cold("without the object", false)
+	again("without the object")
 	if err := os.WriteFile(path, object[1:], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cold("with a part of the object", false)
-	if err := os.WriteFile(path, object, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	again("with a part of the object")
 	cold("with the object", true)
 }
 

@@ -29,9 +29,19 @@ type builder struct {
 	limiter *compaction.Limiter
 	// split is the size from which a table of a shared job gets a file of its own.
 	split int64
-	// nextID returns the number of the next file.
-	nextID func() uint64
+	// last is the number of the last file. Numbers are in the files: equal rows have to make equal bytes, so they depend
+	// only on the job.
+	last uint64
 }
+
+// nextID returns the number of the next file.
+func (b *builder) nextID() uint64 {
+	b.last++
+	return b.last
+}
+
+// filesPerJob is more than the number of files of a job.
+const filesPerJob = 1 << 20
 
 // built is a striped file that waits to be stored. object has no key.
 type built struct {
@@ -51,6 +61,7 @@ func (b *builder) build(ctx context.Context, j *job, tables map[uint64]*store.Cu
 	defer b.limiter.End()
 	for limit := int64(jobBytes); ; limit /= 2 {
 		// The size of an object is estimated from that of its inputs, which may be compressed better.
+		b.last = uint64(j.number) * filesPerJob
 		out, err = b.parts(ctx, j, tables, limit)
 		if !errors.Is(err, errLarge) || limit < 1<<20 {
 			return out, err

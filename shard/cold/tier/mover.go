@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"cordwood/proto/words"
+	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/states"
 	"cordwood/shard/compaction"
@@ -81,7 +82,6 @@ type Mover struct {
 	build builder
 	place states.Place
 	claim *states.Claim
-	files atomic.Uint64 // number of the last file
 
 	turn chan struct{} // holds a token during a Step; guards the rest
 	// ages says since when tables have hot rows.
@@ -92,9 +92,12 @@ type Mover struct {
 	stored  storedState
 	// placed is whether the bucket was found to have what was stored for this shard.
 	placed bool
-	// dropping is held while local segments are removed; guards found.
+	// dropping is held while local segments are removed; guards found, lost and tried.
 	dropping sync.Mutex
 	found    foundObjects
+	// lost are objects to put anew, tried says when that was tried, by Config.Monotonic.
+	lost  map[string]cold.Object
+	tried map[string]time.Duration
 	// fault is why the last step failed; nil if it did not.
 	fault atomic.Pointer[string]
 
@@ -111,6 +114,7 @@ type age struct {
 // New returns a Mover. Start begins its work.
 func New(cfg Config) *Mover {
 	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), ages: map[uint64]age{}, end: func() {}}
+	m.lost, m.tried = map[string]cold.Object{}, map[string]time.Duration{}
 	m.place = states.Place{Bucket: cfg.Tier.Bucket, Cluster: cfg.Tier.Cluster}
 	m.claim = states.NewClaim(states.ClaimConfig{
 		Place: m.place, Shard: cfg.ShardID, Incarnation: cfg.Incarnation, Node: cfg.Tier.Node, Now: cfg.Now,
@@ -118,7 +122,6 @@ func New(cfg Config) *Mover {
 	})
 	m.build = builder{
 		fs: cfg.FS, dir: filepath.Join(cfg.Dir, DirName), limiter: cfg.Compaction, split: cfg.SplitBytes,
-		nextID: func() uint64 { return m.files.Add(1) },
 	}
 	return m
 }
@@ -287,6 +290,9 @@ func (m *Mover) step(ctx context.Context) error {
 	}
 	if err := m.checkPlace(ctx); err != nil {
 		return err
+	}
+	if err := m.putAnew(ctx, term); err != nil && ctx.Err() == nil {
+		m.cfg.Logger.Warn("could not store objects again that are missing or damaged; it is tried again", "error", err)
 	}
 	m.storeState(ctx, term)
 	if last, _ := m.cuts(); last > 0 { // before the first cut there is nothing that another group could remove

@@ -21,6 +21,8 @@ const (
 
 // job is a part of a cut that is built at once: rows of one table, or of tables that share files, of one day.
 type job struct {
+	// number is the position among the jobs of the cut.
+	number int
 	inputs []store.Segment // in ascending order
 	shared bool
 	// tables are the tables whose rows are taken, with the size of the rows.
@@ -72,6 +74,9 @@ func plan(rows *store.CutRows, limit int64) (jobs []job) {
 	slices.SortFunc(keys, jobKey.compare)
 	for _, key := range keys {
 		jobs = append(jobs, divide(groups[key], key.table == 0, limit)...)
+	}
+	for i := range jobs {
+		jobs[i].number = i
 	}
 	return jobs
 }

@@ -157,10 +157,8 @@ func TestBuildParts(t *testing.T) {
 	if err := fs.MkdirAll("/cold"); err != nil {
 		t.Fatal(err)
 	}
-	ids := uint64(0)
 	b := builder{
 		fs: fs, dir: "/cold", limiter: compaction.NewLimiter(0, 0), split: 1 << 30,
-		nextID: func() uint64 { ids++; return ids },
 	}
 	for _, isShared := range []bool{false, true} {
 		var tables []store.CutTable

@@ -58,9 +58,11 @@ func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 			m.found.there[o.Key] = true
 		case kind == bucket.NotFound || kind == bucket.Damaged:
 			m.found.missing[o.Key] = now + lookAgain
+			m.noteLost(o)
 			if lost++; lost <= maxShownMissing {
 				m.cfg.Logger.Error("an object in object storage is missing or damaged; the local segments with its rows are "+
-					"kept: restore it from a version or a copy of the bucket", "object", o.Key, "error", err)
+					"kept, and it is stored again if they make the same bytes; otherwise restore it from a version or a copy of the "+
+					"bucket", "object", o.Key, "error", err)
 			}
 		default: // the bucket does not answer: the next step asks again
 			asking = false
