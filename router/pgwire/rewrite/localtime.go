@@ -243,6 +243,9 @@ func (r *rewriter) zoneEnd(n int) int {
 		}
 		n += 1 + t.size
 	}
+	if r.i+n > len(r.in) {
+		return -1
+	}
 	return n
 }
 

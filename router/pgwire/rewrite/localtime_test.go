@@ -48,6 +48,14 @@ func TestAtTimeZone(t *testing.T) {
 			t.Errorf("%s:\n got %s, %v\nwant SELECT x WHERE a = 1 OR %s < b", in, got.Text, err, want)
 		}
 	}
+	for _, text := range []string{
+		"SELECT ts AT TIME ZONE $", "SELECT ts AT TIME ZONE", "SELECT AT TIME ZONE 'UTC'", "SELECT ) AT TIME ZONE 'UTC'",
+		"SELECT timezone('UTC',)", "SELECT ts AT TIME ZONE 'UTC'::", "SELECT ::timestamp AT TIME ZONE 'UTC'",
+	} {
+		if _, err := Rewrite(text, session()); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
 	if _, err := Rewrite("SELECT 'noon' AT TIME ZONE 'UTC'", session()); err == nil {
 		t.Error("a text that is no time is accepted")
 	}

@@ -367,6 +367,7 @@ func FuzzRewrite(f *testing.F) {
 			"unnest(x) y, z",
 		"SELECT (information_schema._pg_expandarray(i.indkey)).n FROM pg_index i", "INSERT INTO t VALUES ('x'::bytea)",
 		"SELECT pg_catalog.format_type(a, b) FROM pg_class c WHERE c.tableoid = 1 FOR UPDATE", "SELECT ::", "SELECT ( [ :: x",
+		"SELECT (a::timestamp(3) AT TIME ZONE $1) + timezone('UTC', b AT TIME ZONE c.d) AS e, pg_typeof(f::timestamp)",
 		"SELECT * FROM information_schema.columns", "SELECT x COLLATE \"C\"", "SELECT a OPERATOR(pg_catalog.",
 	} {
 		f.Add(seed)
