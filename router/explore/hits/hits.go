@@ -140,12 +140,17 @@ func (c *counter) run(ctx context.Context) error {
 	if !late {
 		return err
 	}
-	// What cannot be counted in this time is not counted by half either.
-	c.share = min(float64(budget.SampleRows)/float64(c.rows), 1./8)
-	if late, err = budget.Try(ctx, c.req.Budget, count); !late {
-		return err
+	if c.rows > budget.MaxExact {
+		c.share = float64(budget.SampleRows) / float64(c.rows)
+		if late, err = budget.Try(ctx, c.req.Budget, count); !late {
+			return err
+		}
+		c.share /= 8 // the machine is busy
+		return count(ctx)
 	}
-	c.share /= 8 // the machine is busy
+	// So few rows are only late on a busy machine. Their windows cost more than their rows, so a larger part does not end
+	// in time either.
+	c.share = 1. / 64
 	return count(ctx)
 }
 
