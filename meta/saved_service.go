@@ -18,9 +18,6 @@ import (
 
 // This file prepares commands about values that users save.
 
-// SavedKinds lists the kinds of saved values.
-func SavedKinds() []string { return []string{"search", "sql", "view", savedrules.Link} }
-
 // maxSavedName is the maximum length of a name in characters.
 const maxSavedName = 128
 
@@ -28,9 +25,9 @@ const maxSavedName = 128
 func CheckSavedName(kind, name string) error {
 	control := func(c rune) bool { return c == '/' || unicode.IsControl(c) }
 	switch {
-	case !slices.Contains(SavedKinds(), kind):
+	case !slices.Contains(savedrules.Kinds(), kind):
 		return errs.New(errs.InvalidArguments, "%.40q is not a kind of saved value; use one of %s", kind,
-			strings.Join(SavedKinds(), ", "))
+			strings.Join(savedrules.Kinds(), ", "))
 	case name == "":
 		return errs.New(errs.InvalidArguments, "the name of the saved %s is empty", kind)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, control) || name != strings.TrimSpace(name):

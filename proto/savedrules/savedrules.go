@@ -13,3 +13,6 @@ const (
 	// report uses more often, and the metadata group does not store them more often.
 	UseInterval = 24 * time.Hour
 )
+
+// Kinds lists the kinds of saved values.
+func Kinds() []string { return []string{"search", "sql", "view", Link} }

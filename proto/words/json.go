@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -14,11 +15,15 @@ func JSONFault(err error) string {
 	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
 	switch {
 	case errors.As(err, &typed):
-		field := typed.Field
-		if field == "" {
-			field = "it"
+		// The path also has the names of Go's embedded structs, which are not in the text. They begin with a capital.
+		members := slices.DeleteFunc(strings.Split(typed.Field, "."), func(name string) bool {
+			return name == "" || 'A' <= name[0] && name[0] <= 'Z'
+		})
+		field := "it"
+		if len(members) > 0 {
+			field = strings.Join(members, ".")
 		}
-		return fmt.Sprintf("%s is a JSON %s, and %s is needed", field, typed.Value, wanted(typed.Type))
+		return fmt.Sprintf("%s must be %s, but it is a JSON %s", field, wanted(typed.Type), typed.Value)
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("it is not valid JSON at byte %d: %s", syntax.Offset, syntax)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -46,5 +51,5 @@ func wanted(t reflect.Type) string {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		return "a whole number, not too large"
 	}
-	return "a whole number, not below 0 and not too large"
+	return "a whole number from 0 on, not too large"
 }

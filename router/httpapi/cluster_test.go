@@ -68,13 +68,13 @@ func TestCluster(t *testing.T) {
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","number":3}`, "rw", 400, "number"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","shard":"3"}`, "rw", 400,
-			"the request cannot be read: shard is a JSON string, and a whole number",
+			"the request cannot be read: shard must be a whole number",
 		},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"} {"kind":"shard-add"}`, "rw", 400,
 			"there is text after its end",
 		},
-		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it is a JSON array, and an object is needed"},
+		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it must be an object, but it is a JSON array"},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it is not complete"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400,

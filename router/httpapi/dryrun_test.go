@@ -484,7 +484,7 @@ func TestDryRunBodyKeys(t *testing.T) {
 	for _, tt := range []struct{ body, want string }{
 		{`{"pipelin":"version: 2","data":"{}"}`, `unknown key \"pipelin\", did you mean \"pipeline\"?; a dry run has`},
 		{`{"pipeline_name":"svc_identity","daat":"{}"}`, `unknown key \"daat\", did you mean \"data\"?`},
-		{`{"pipeline":5,"data":"{}"}`, `cannot be read: pipeline is a JSON number, and a string is needed`},
+		{`{"pipeline":5,"data":"{}"}`, `cannot be read: pipeline must be a string, but it is a JSON number`},
 		{`{"pipeline":"version: 2",`, `cannot be read: it is not valid JSON at byte 25: unexpected end`},
 		{`{"pipeline_name":"svc_identity","data":"{}","tabel":"t"}`, `unknown key \"tabel\", did you mean \"table\"?`},
 	} {

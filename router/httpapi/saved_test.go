@@ -112,6 +112,7 @@ func TestSaved(t *testing.T) {
 		{"GET", "/v1/saved/search/nope", "", "", "", 404, "no saved search"},
 		{"GET", "/v1/saved?kind=sql", "", "", "", 200, `"value":"SELECT 1"`},
 		{"GET", "/v1/saved?knd=sql", "", "", "", 400, "knd"},
+		{"GET", "/v1/saved?kind=nope", "", "", "", 400, "search, sql, view, link"},
 		{"DELETE", "/v1/saved/search/a%20b", "", "If-None-Match", "*", 400, "If-Match"},
 		{"DELETE", "/v1/saved/search/a%20b", "", "If-Match", `"1"`, 412, "changed meanwhile"},
 		{"DELETE", "/v1/saved/search/a%20b", "", "If-Match", `"2"`, 200, `"version":2`},

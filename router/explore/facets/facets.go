@@ -151,7 +151,7 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 	rows := budget.Estimate(s, extents).Rows
 	c.many = rows > budget.MaxExact
 	for _, name := range req.Fields {
-		f, err := c.resolve(name)
+		f, err := c.resolve("fields", name)
 		if err != nil {
 			return nil, err
 		}
@@ -287,8 +287,8 @@ func (a *Answer) scale(by float64) {
 	}
 }
 
-// resolve finds a field in the tables.
-func (c *counter) resolve(name string) (*field, error) {
+// resolve finds a field in the tables. member is the member of the request that has its name.
+func (c *counter) resolve(member, name string) (*field, error) {
 	f := &field{name: name, exprs: map[uint64]string{}, numbers: true}
 	own := map[uint64]string{}
 	different, found := false, false
@@ -304,7 +304,8 @@ func (c *counter) resolve(name string) (*field, error) {
 			f.numbers = f.numbers && (typ.IsInteger() || typ.IsFloat())
 			f.floats = f.floats || typ.IsFloat()
 			if typ == schema.Binary {
-				return nil, errs.New(errs.Unsupported, "fields: the values of %.100q are binary and cannot be counted", name)
+				return nil, errs.New(errs.Unsupported, "%s: the values of %.100q are binary and cannot be counted", member,
+					name)
 			}
 		}
 		f.exprs[t.Def.ID] = expr
@@ -318,7 +319,7 @@ func (c *counter) resolve(name string) (*field, error) {
 		different = different || condition != t.Condition
 	}
 	if !found {
-		return nil, c.scope.NoField("fields", name)
+		return nil, c.scope.NoField(member, name)
 	}
 	if different {
 		f.wheres = own

@@ -29,8 +29,11 @@ func Values(ctx context.Context, s *scope.Scope, name, prefix string, limit int)
 		return nil, false, errs.New(errs.InvalidArguments, "prefix has %d bytes: at most %d are allowed", len(prefix),
 			maxPrefix)
 	}
+	if name == "" {
+		return nil, false, errs.New(errs.InvalidArguments, `field is missing: name the field, as "field":"host"`)
+	}
 	c := &counter{scope: s, req: &Request{Exclude: true, Top: limit}}
-	f, err := c.resolve(name)
+	f, err := c.resolve("field", name)
 	if err != nil {
 		return nil, false, err
 	}

@@ -39,7 +39,7 @@ func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch
 	if s.req.Consistency == "any" {
 		req.MaxStaleness = staleness
 	}
-	return s.source.Execute(ctx, req, func(_ context.Context, res query.Result) error {
+	err = s.source.Execute(ctx, req, func(_ context.Context, res query.Result) error {
 		for _, missing := range res.Partial {
 			if !slices.Contains(s.Partial, missing) {
 				s.Partial = append(s.Partial, missing)
@@ -55,6 +55,7 @@ func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch
 		}
 		return res.Rows.Err()
 	})
+	return statement.WithoutPosition(err)
 }
 
 // Extents returns the extent of each table by its id.

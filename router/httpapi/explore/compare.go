@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"cordwood/proto/errs"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/compare"
 	"cordwood/router/explore/scope"
@@ -26,6 +27,9 @@ type CompareAnswer struct {
 // Compare answers with the fields in which two sets of rows differ.
 func (h *Handler) Compare() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *compareRequest) (any, error) {
+		if len(req.A.Tables) == 0 || len(req.B.Tables) == 0 {
+			return nil, errs.New(errs.InvalidArguments, `a and b must both be scopes with tables, as "a":{"tables":["app"]}`)
+		}
 		a, err := c.scope(ctx, req.A)
 		if err != nil {
 			return nil, err

@@ -125,6 +125,9 @@ func decode(w http.ResponseWriter, r *http.Request, to any) error {
 // scope resolves the scope of a request.
 func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, error) {
 	req.DB = cmp.Or(req.DB, access.From(ctx).DefaultDatabase())
+	if _, err := budget.Time(req.BudgetMillis); err != nil {
+		return nil, err
+	}
 	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
 }
 

@@ -94,10 +94,13 @@ func (h *Handlers) List(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	kind := query.Get("kind")
+	if kind != "" && !slices.Contains(savedrules.Kinds(), kind) {
+		return nil, errs.New(errs.InvalidArguments, "%.40q is not a kind of saved value; use one of %s", kind,
+			strings.Join(savedrules.Kinds(), ", "))
+	}
 	user, alone := owner(x)
-	list, err := h.Store.ReadSaved(r.Context(), &metapb.ReadSavedRequest{
-		Kind: query.Get("kind"), Owner: proto.String(user),
-	})
+	list, err := h.Store.ReadSaved(r.Context(), &metapb.ReadSavedRequest{Kind: kind, Owner: proto.String(user)})
 	if err != nil {
 		return nil, err
 	}

@@ -72,9 +72,9 @@ func TestTables(t *testing.T) {
 			`1004 unknown field "colums"`,
 		},
 		{`{"table":{"table_name":"app"},"time_filter":{"span":1}} x`, "1004 after its end"},
-		{`{"table":{"table_name":1}}`, "1004 table.table_name is a JSON number, and a string is needed"},
+		{`{"table":{"table_name":1}}`, "1004 table.table_name must be a string, but it is a JSON number"},
 		{`{"table":"apache"}`, `1004 the query cannot be read: table must be an object, as {"table_name":"apache"}`},
-		{`[]`, "1004 it is a JSON array, and an object is needed"},
+		{`[]`, "1004 it must be an object, but it is a JSON array"},
 		{
 			`{"table":{"table_name":"app"},"time_filter":{"span":1},"limit":{"fetch":-1}}`,
 			"1004 cannot be read",

@@ -80,6 +80,21 @@ func MovedTo(err error, place func(at int) (int, bool)) error {
 	})
 }
 
+// WithoutPosition removes the position from an engine error about a statement that its reader has not written.
+func WithoutPosition(err error) error {
+	e := (*errs.Error)(nil)
+	if !errors.As(err, &e) {
+		return err
+	}
+	at := position.FindStringIndex(e.Msg)
+	if at == nil {
+		return err
+	}
+	shortened := *e
+	shortened.Msg = strings.TrimRight(e.Msg[:at[0]], " ")
+	return &shortened
+}
+
 // placed converts the position in an engine error by a function, unless it returns false.
 func placed(err error, convert func(at int) (string, bool)) error {
 	e := (*errs.Error)(nil)
