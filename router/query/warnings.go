@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/router/query/statement"
 )
 
@@ -28,8 +29,23 @@ func (d definer) alterTableWarnings(st *statement.AlterTable, database string) [
 		return []string{fmt.Sprintf(noMerging, "table "+t.Database+"."+t.Name)}
 	}
 	own, of := t.Options[schema.OptionTTL], d.databaseTTL(t.Database)
-	return append(zeroWarnings(st.Set), expiryWarnings(d.ttl(t),
-		schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)...)
+	return slices.Concat(zeroWarnings(st.Set), expiryWarnings(d.ttl(t),
+		schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name),
+		sizeWarnings(t, st.Set))
+}
+
+// sizeWarnings warns that rows expire because of a max_size that is lower than before, or new.
+func sizeWarnings(t *schema.Table, set []statement.Option) []string {
+	if !optionGiven(set, schema.OptionMaxSize) {
+		return nil
+	}
+	before := schema.MaxSize(t.Options)
+	after := schema.MaxSize(map[string]string{schema.OptionMaxSize: optionOf(set, schema.OptionMaxSize)})
+	if after == 0 || before != 0 && before <= after {
+		return nil
+	}
+	return []string{fmt.Sprintf("if the files and objects of table %s.%s have more than %s, its oldest rows expire from "+
+		"now on: no query shows them, and they are deleted soon", t.Database, t.Name, words.FormatBytes(after))}
 }
 
 // zeroWarnings warns that a ttl of 0, or an empty one, does not remove rows.

@@ -95,6 +95,9 @@ func TestAlterWarnsOfExpiry(t *testing.T) {
 		"CREATE DATABASE zero WITH (ttl='0')":  "ttl is 0: rows are kept forever",
 		"ALTER TABLE logs SET 'ttl'='instant'": "new rows of table public.logs are discarded from now on",
 		"ALTER TABLE logs SET 'comment'='x'":   "",
+		"ALTER TABLE logs SET 'max_size'='1GiB'": "if the files and objects of table public.logs have more than 1GiB, its " +
+			"oldest rows expire",
+		"ALTER TABLE logs SET 'max_size'='0'": "",
 		"ALTER TABLE shop.orders SET 'ttl'='8d'": "rows of table shop.orders that are older than 7days had expired: " +
 			"those that have been deleted do not return, the others are shown again",
 		"ALTER TABLE shop.orders SET 'ttl'='forever'": "rows of table shop.orders that are older than 7days had expired",
