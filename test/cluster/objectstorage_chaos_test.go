@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"cordwood/shard/cold/bucket/buckettest"
+	"cordwood/shard/store"
 )
 
 // coldChaos is a table whose rows go to a bucket while nodes are killed and the bucket fails.
@@ -127,6 +129,22 @@ func (x *coldChaos) round(random *rand.Rand, from, to int) {
 	x.dead = -1
 	x.mu.Unlock()
 	x.moveOn()
+	x.flushed(x.c.Nodes[at])
+}
+
+// flushed waits until a node has written the rows during whose writing it was killed: a server that is killed several
+// times while it writes rows of a table takes no more of them.
+func (x *coldChaos) flushed(n *Node) {
+	x.t.Helper()
+	Eventually(x.t, 2*time.Minute, func() error {
+		files, err := filepath.Glob(filepath.Join(n.Dir, "shards", "*", store.FlushingFile))
+		for _, file := range files {
+			if b, _ := os.ReadFile(file); strings.Contains(string(b), "deaths") {
+				err = fmt.Errorf("%s: %s", file, b)
+			}
+		}
+		return err
+	})
 }
 
 // moveOn waits until an object was stored, or refused, so that faults meet the moving of rows.
