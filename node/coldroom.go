@@ -65,7 +65,7 @@ func sameDisk(a, b string) bool {
 		if !ok {
 			return 0, false
 		}
-		return uint64(st.Dev), true
+		return st.Dev, true
 	}
 	x, ok := device(a)
 	y, known := device(b)

@@ -224,7 +224,6 @@ func init() { // not in the declaration: some functions refer to others
 	for _, name := range []string{"inet_client_port", "inet_server_port"} {
 		functions[name] = text("CAST(NULL AS INTEGER)")
 	}
-
 }
 
 func quote(s string) string { return schema.QuoteLiteral(s) }

@@ -75,7 +75,7 @@ func (d *Dir) makeMarker() error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.Write(append(b, '\n'))
 	if err == nil {
 		err = f.Sync()
@@ -83,7 +83,11 @@ func (d *Dir) makeMarker() error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), d.file(MarkerName)); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = os.Link(f.Name(), d.file(MarkerName))
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		err = os.Rename(f.Name(), d.file(MarkerName)) // a file system without links
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return vfs.OS.SyncDir(filepath.Clean(d.root))
