@@ -181,7 +181,8 @@ func TestFieldsOnPhone(t *testing.T) {
 	b.until(`getComputedStyle(document.querySelector('.fieldlist')).display === 'none'`)
 }
 
-// TestSaved saves a search under a name, opens it, and opens its short link in another tab.
+// TestSaved saves a search under a name, opens it, and opens its short link in another tab. Settings lists it, opens it
+// and removes it.
 func TestSaved(t *testing.T) {
 	s := start(t)
 	s.ingest("app", logs(100)...)
@@ -206,6 +207,13 @@ func TestSaved(t *testing.T) {
 	other.until(`location.search.includes('t=app') && /from=\d{4}/.test(location.search)`)
 	gone := open(t, s.url+"/dashboard/s/nothinghere1")
 	gone.until(`document.querySelector('[data-ui=toast]').textContent.includes('does not work')`)
+
+	other = open(t, s.url+"/dashboard/settings")
+	other.click(`[data-ui=saved-searches] [data-ui=saved-search]`)
+	other.until(`document.querySelector('[data-ui=search]').value === 'failed'`)
+	other = open(t, s.url+"/dashboard/settings")
+	other.click(`[data-ui=saved-searches] [aria-label="Remove all that failed"]`)
+	other.until(`document.querySelector('[data-ui=saved-searches]').textContent.includes('None')`)
 }
 
 // TestReplay corrects a pipeline and sends its rejected record again: the record must be stored once.

@@ -1,1 +1,1 @@
-import"./chunk-JZHEPL4G.js";
+import"./chunk-X2OBMJD3.js";

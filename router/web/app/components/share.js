@@ -49,6 +49,19 @@ export function SavedMenu(props) {
   return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved" ui="saved" class="text change">${(/** @type {() => void} */ close) => html`<${SavedList} ...${props} onDone=${close} />`}<//>`;
 }
 
+/**
+ * What is saved, to open and to remove.
+ * @param {{saved: ReturnType<typeof import('../stores/saved.js').createSaved>, user: string, onOpen: (address: string) => void}} props
+ */
+export function SavedItems({ saved, user, onOpen }) {
+  return html`<ul>${saved.list.value.value?.map(
+    (
+      s,
+    ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => onOpen(s.value.address)}>${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
+        ${saved.seen(s.name, user) === s && html`<button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button>`}</li>`,
+  )}</ul>`;
+}
+
 /** @param {Parameters<typeof SavedMenu>[0] & {onDone: () => void}} props */
 export function SavedList({ saved, place, user, what = 'search', onDone }) {
   const [name, setName] = useState('');
@@ -70,12 +83,7 @@ export function SavedList({ saved, place, user, what = 'search', onDone }) {
 
   return html`<${ErrorPanel} latest=${saved.list} what="Asking for what is saved" />
     ${list?.length === 0 && html`<p class="quiet">No ${what} is saved yet.</p>`}
-    <ul>${list?.map(
-      (
-        s,
-      ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
-        ${saved.seen(s.name, user) === s && html`<button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button>`}</li>`,
-    )}</ul>
+    <${SavedItems} saved=${saved} user=${user} onOpen=${(/** @type {string} */ address) => (onDone(), place.go(address))} />
     <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" title="A name without / and \\" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${user && html`<label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>`}
       <${ErrorPanel} latest=${saved.changing} what="Changing what is saved" /><button class="button main" data-ui="save-search">${known ? 'Replace' : 'Save'}</button></form>`;

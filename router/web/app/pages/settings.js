@@ -4,6 +4,7 @@ import { html, useEffect, useState } from '../../vendor/core.js';
 import { Access } from '../components/access.js';
 import { useIgnored } from '../components/ignored.js';
 import { RoleChooser } from '../components/roles.js';
+import { SavedItems } from '../components/share.js';
 import { ErrorPanel } from '../components/states.js';
 import { formatCount } from '../lib/format.js';
 import { browserZone } from '../lib/time.js';
@@ -19,7 +20,7 @@ export function SettingsPage({ stores }) {
     document.title = 'Settings · cordwood';
   }, []);
   const session = signIn.session.value;
-  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The choices in the first part are stored in this browser.</span></div>
+  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The choices in the first part are stored in this browser, and searches on the server.</span></div>
     <section aria-label="This browser"><h2 class="head">This browser</h2>
       <${Choice} label="Theme" value=${prefs.theme} choices=${{ system: 'System', light: 'Light', dark: 'Dark' }} />
       <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />
@@ -28,6 +29,7 @@ export function SettingsPage({ stores }) {
       <label class="setting"><span>First table</span><span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select> <span class="quiet">the table that you opened last, unless you choose another</span></span></label>
       <${TableRoles} stores=${stores} />
       <div class="setting"><span>Earlier searches</span><span>${formatCount(prefs.history.value.length)} in this browser ${prefs.history.value.length > 0 && html`<button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button>`}</span></div>
+      <${SavedSearches} stores=${stores} />
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
       <div class="setting"><span>Signed in as</span><span>${
@@ -44,6 +46,16 @@ export function SettingsPage({ stores }) {
       <div class="setting"><span>Version</span><span>${session?.server?.version}</span></div>
       <${Config} api=${stores.api} />
     </section></div>`;
+}
+
+/** The searches that are saved on the server. @param {{stores: import('../main.js').Stores}} props */
+function SavedSearches({ stores }) {
+  const { saved, signIn, place } = stores;
+  const user = signIn.user.value;
+  useEffect(() => void saved.load(), [user]);
+  return html`<div class="setting" data-ui="saved-searches"><span>Saved searches</span><div class="saved-items">
+      <${ErrorPanel} latest=${saved.list} what="Asking for what is saved" /><${ErrorPanel} latest=${saved.changing} what="Changing what is saved" />
+      ${saved.list.value.value?.length === 0 ? html`<span class="quiet">None; Saved on the page Explore keeps a search under a name.</span>` : html`<${SavedItems} saved=${saved} user=${user} onOpen=${place.go} />`}</div></div>`;
 }
 
 /** The columns with the message and the level, of one table. @param {{stores: import('../main.js').Stores}} props */
