@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"cordwood/proto/metapb"
@@ -10,6 +11,9 @@ import (
 
 // reportEvery is the interval between reports to the metadata group.
 const reportEvery = time.Second
+
+// mostReported is the maximum number of bytes that a report has about object storage.
+const mostReported = 1000
 
 // reporter sends the state of this node to the metadata group.
 type reporter struct {
@@ -110,6 +114,10 @@ func (n *node) newReport() *metapb.ReportRequest {
 		for _, f := range n.reach.Faults() {
 			r.Unreached = append(r.Unreached, &metapb.Unreached{NodeId: f.Node, Reason: f.Reason, Silent: f.Silent})
 		}
+	}
+	if o := n.trouble.objects.Load(); o != nil {
+		text := strings.Join(o.warnings(), "; ")
+		r.ObjectStorage = strings.ToValidUTF8(text[:min(len(text), mostReported)], "")
 	}
 	if n.host != nil {
 		r.Replicas = n.host.Reports()

@@ -9688,7 +9688,10 @@ type ReportRequest struct {
 	// The bytes of tables in the shards that the node leads, for the databases with a quota of them.
 	Stored []*DatabaseBytes `protobuf:"bytes,17,rep,name=stored,proto3" json:"stored,omitempty"`
 	// The CPU time of queries on the node in the last minute, for the databases with a quota of it.
-	QueryCpu      []*DatabaseCPU `protobuf:"bytes,18,rep,name=query_cpu,json=queryCpu,proto3" json:"query_cpu,omitempty"`
+	QueryCpu []*DatabaseCPU `protobuf:"bytes,18,rep,name=query_cpu,json=queryCpu,proto3" json:"query_cpu,omitempty"`
+	// What is wrong with object storage, as text for operators; empty if nothing is, or if the node does
+	// not use it.
+	ObjectStorage string `protobuf:"bytes,19,opt,name=object_storage,json=objectStorage,proto3" json:"object_storage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9847,6 +9850,13 @@ func (x *ReportRequest) GetQueryCpu() []*DatabaseCPU {
 		return x.QueryCpu
 	}
 	return nil
+}
+
+func (x *ReportRequest) GetObjectStorage() string {
+	if x != nil {
+		return x.ObjectStorage
+	}
+	return ""
 }
 
 // Unreached is a node that cannot reach another one.
@@ -12027,7 +12037,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xc3\x05\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xea\x05\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -12051,7 +12061,8 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\vplain_nodes\x18\x10 \x03(\tR\n" +
 	"plainNodes\x124\n" +
 	"\x06stored\x18\x11 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\x127\n" +
-	"\tquery_cpu\x18\x12 \x03(\v2\x1a.cordwood.meta.DatabaseCPUR\bqueryCpu\"T\n" +
+	"\tquery_cpu\x18\x12 \x03(\v2\x1a.cordwood.meta.DatabaseCPUR\bqueryCpu\x12%\n" +
+	"\x0eobject_storage\x18\x13 \x01(\tR\robjectStorage\"T\n" +
 	"\tUnreached\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +

@@ -102,11 +102,16 @@ func TestObjectStorage(t *testing.T) {
 		if _, err := n.Query("SELECT max(length(text)) FROM app"); err == nil {
 			return errors.New("the query has an answer")
 		}
-		a, err := n.Do("GET", "/ready", nil)
-		if err == nil && !strings.Contains(string(a.Body), "has not answered since") {
-			err = fmt.Errorf("/ready says %s", a.Body)
+		for _, path := range []string{"/ready", "/v1/cluster"} {
+			a, err := n.Do("GET", path, nil)
+			if err == nil && !strings.Contains(string(a.Body), "has not answered since") {
+				err = fmt.Errorf("%s says %s", path, a.Body)
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return err
+		return nil
 	})
 	proxy.SetPlan(nil)
 	Eventually(t, time.Minute, func() error {

@@ -29,6 +29,7 @@ func Diagnose(snap *snapshot.Snapshot) []clusterapi.Problem {
 	d.disks()
 	d.clocks()
 	d.versions()
+	d.objectStorage()
 	d.unprotected()
 	d.notes()
 	slices.SortStableFunc(d.out, func(a, b clusterapi.Problem) int {
