@@ -26,6 +26,7 @@ func (n *node) coordinate() {
 		commits := iceberg.New(iceberg.Config{
 			Meta: n.meta, Dial: n.nodes.Dial, Bucket: checkedBucket{n.objects.guard, n.objects.checked},
 			Root: n.cfg.Objects.Root(), Cluster: cluster, Now: time.Now, Logger: n.log, Registerer: n.registry,
+			Alone: n.states.checkRivals,
 		})
 		cfg.Iceberg, cfg.IcebergEvery = commits, n.cfg.Objects.IcebergEvery
 		n.trouble.iceberg.Store(commits)

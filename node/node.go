@@ -146,8 +146,9 @@ type node struct {
 	queryCPU func() map[string]time.Duration
 	clocks   *clocks.Clocks // nil without the role shard
 	shards   *shardclient.Client
-	// objects is the object storage for old rows, or nil.
+	// objects is the object storage for old rows, or nil. states stores the metadata there, on members of their group.
 	objects *objectStorage
+	states  *metadataStore
 	places  *turns.Places
 	// operators answers the calls of backup and restore.
 	operators *operatorServer

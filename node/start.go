@@ -140,8 +140,8 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 		return err
 	}
 	n.run("following the marks of the data folder", n.followMarks)
-	n.coordinate()
 	n.storeMetadata()
+	n.coordinate()
 	if n.host != nil {
 		if err := n.startShards(); err != nil {
 			return err

@@ -64,6 +64,7 @@ func (n *node) storeMetadata() {
 		Name: "cordwood_cold_metadata_lag_seconds",
 		Help: "For how long the state of the metadata could not be stored in object storage, on their leader; 0 if it could.",
 	}, s.lag))
+	n.states = s
 	n.run("storing the state of the metadata", s.run)
 }
 
@@ -111,6 +112,16 @@ func (s *metadataStore) leadsIn(ctx context.Context) (term uint64, err error) {
 	return at.Term, nil
 }
 
+// checkRivals returns an error if this node does not lead the metadata, or if another cluster with the same id uses the
+// bucket.
+func (s *metadataStore) checkRivals(ctx context.Context) error {
+	term, err := s.leadsIn(ctx)
+	if err != nil {
+		return err
+	}
+	return s.claim.Check(ctx, term, states.ClaimForPut)
+}
+
 // step notes that the cluster runs, and stores the state if it has changed.
 func (s *metadataStore) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
@@ -121,11 +132,7 @@ func (s *metadataStore) step(ctx context.Context) error {
 	if err := s.place.SetAlive(ctx, states.Alive{Written: time.Now().UTC(), Every: s.every.Seconds()}); err != nil {
 		return err
 	}
-	term, err := s.leadsIn(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.claim.Check(ctx, term, states.ClaimForPut); err != nil {
+	if err := s.checkRivals(ctx); err != nil {
 		return err
 	}
 	e, err := s.n.member.Export()

@@ -49,8 +49,10 @@ type Config struct {
 	Bucket  bucket.Bucket
 	Root    string
 	Cluster string
-	Now     func() time.Time
-	Logger  *slog.Logger
+	// Alone returns an error if another cluster with the same id uses the bucket: then nothing is stored or deleted.
+	Alone  func(context.Context) error
+	Now    func() time.Time
+	Logger *slog.Logger
 	// Registerer registers the metrics.
 	Registerer prometheus.Registerer
 }
@@ -149,6 +151,9 @@ func (c *Committer) run(ctx context.Context, all []*schema.Table, leaders map[ui
 		return err
 	}
 	if err := c.place.CheckOwner(ctx); err != nil {
+		return err
+	}
+	if err := c.cfg.Alone(ctx); err != nil {
 		return err
 	}
 	committed := make(map[uint64]*metapb.IcebergTable, len(commits))

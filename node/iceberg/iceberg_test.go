@@ -47,6 +47,7 @@ type world struct {
 	objects []*cold.Object
 	shared  int64
 	files   uint64
+	rival   error // what Config.Alone returns
 	// lose makes the next proposals fail after they were applied.
 	lose bool
 }
@@ -139,6 +140,7 @@ func (w *world) committer(reg prometheus.Registerer) *Committer {
 	return New(Config{
 		Meta: w, Dial: func(string) (grpc.ClientConnInterface, error) { return w.conn, nil }, Bucket: &w.bucket,
 		Root: "file://" + w.dir, Cluster: "c", Now: func() time.Time { return w.now },
+		Alone:  func(context.Context) error { return w.rival },
 		Logger: slog.New(slog.DiscardHandler), Registerer: reg,
 	})
 }
@@ -459,6 +461,25 @@ func TestCatalog(t *testing.T) {
 	if _, err := catalog.Tables(ctx); !errors.Is(err, ErrNoStorage) {
 		t.Errorf("without object storage: %v", err)
 	}
+}
+
+// TestRival checks that nothing is stored while another cluster with the same id uses the bucket.
+func TestRival(t *testing.T) {
+	w := newWorld(t, "v2")
+	w.add(1, 10, true)
+	c := w.committer(nil)
+	w.mustRun(c)
+	w.add(2, 5, true)
+	w.rival = errors.New("another server has the id of this cluster")
+	w.bucket.left.Store(0) // each change fails
+	if err := w.run(c); !errors.Is(err, w.rival) || errors.Is(err, errFailing) {
+		t.Errorf("a run beside a rival: %v", err)
+	}
+	w.rival = nil
+	w.bucket.left.Store(math.MaxInt64)
+	w.mustShow(10)
+	w.mustRun(c)
+	w.mustShow(15)
 }
 
 // TestShownAgain unsets the option and sets it again. A node that remembers the former commit 1 does not go on from it,
