@@ -23,6 +23,7 @@ type Proxy struct {
 
 	target string
 	client *http.Client
+	ended  chan struct{} // closed at the end of the test
 
 	mu     sync.Mutex // guards all fields below
 	plan   Plan
@@ -41,11 +42,12 @@ func NewProxy(t testing.TB, target string, plan Plan) *Proxy {
 	p := &Proxy{
 		target: target, client: &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 		counts: Counts{Requests: map[string]int{}, Faults: map[Fault]int{}}, delay: 30 * time.Millisecond,
-		said: map[string]string{},
+		said: map[string]string{}, ended: make(chan struct{}),
 	}
 	p.SetPlan(plan)
 	server := httptest.NewServer(p)
 	t.Cleanup(func() {
+		close(p.ended)
 		server.CloseClientConnections()
 		server.Close()
 		p.client.CloseIdleConnections()
@@ -106,6 +108,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(delay):
 		case <-r.Context().Done():
+			return
+		case <-p.ended: // while a body was not read, the server does not notice that its client is gone
 			return
 		}
 	case SlowDown:
