@@ -142,8 +142,8 @@ bench-e2e: build ## Load a real server and print rows per CPU-second and the tar
 vrl-reference: ## Install the reference implementation of VRL, with which TestReference compares random programs, from PyPI
 	router/vrl/testdata/install-reference.sh $(VRL_REFERENCE)
 
-clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules
-	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 30m .
+clients-test: build ## Test with real clients of other systems, which are installed below test/clients from npm, PyPI, Maven Central and Go modules; RUN=TestPostgres only those that match
+	cd test/clients && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages=. -- -count 1 -timeout 30m $(if $(RUN),-run '$(RUN)')
 
 iceberg-test: build ## Read tables as Apache Iceberg with other programs, which are installed below test/clients/iceberg; ARGS=-spark also with Spark, ARGS=-quick only with a few
 	cd test/clients/iceberg && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -v -count 1 -timeout 45m . -args $(ARGS)
