@@ -136,7 +136,8 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		}
 	}
 	for _, name := range []string{
-		"INCARNATION", "RECOVERED", "raft/FENCED", store.FlushingFile, store.CompactingFile, store.GivenUpFile,
+		"INCARNATION", "RECOVERED", "raft/FENCED", "raft/JOINING", store.FlushingFile, store.CompactingFile,
+		store.GivenUpFile,
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.know(file)

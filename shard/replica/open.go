@@ -167,7 +167,7 @@ func (o *opening) makeWire() error {
 	if o.joining, err = o.joins(); err != nil {
 		return err
 	}
-	refuseFenced := refuseFenced(cfg.Group, fenced, &r.running)
+	fence := refuseFenced(cfg.Group, fenced, &r.running)
 	below := cfg.Transport
 	if below == nil {
 		below = wire.Loopback(raft.ServerAddress(cfg.NodeID))
@@ -175,7 +175,7 @@ func (o *opening) makeWire() error {
 	conf := wire.Config{
 		Below: below, Ended: r.ended, Leads: r.running.leads, LastIndex: r.running.lastIndex,
 		Refuse: func(node string, request any) string {
-			return cmp.Or(refuseFenced(node), o.joining.refuse(request))
+			return cmp.Or(fence(node), o.joining.refuse(request))
 		},
 		MayNotLead: o.joining.mayNotLead,
 		Stuck:      func() bool { return r.log.BusyFor() > stuckAfter },

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -124,6 +127,10 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 		return found, err
 	}
 	if err := writeFence(cfg.Dir, cfg.NodeID, append(slices.Clone(found.Voters), found.Learners...)); err != nil {
+		return found, err
+	}
+	// The member no longer joins the group of the others: it is the group.
+	if err := os.Remove(filepath.Join(cfg.Dir, joiningFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
 	alone := raft.Configuration{Servers: []raft.Server{voter(cfg.NodeID)}}

@@ -2,6 +2,10 @@ package replica
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -60,6 +64,10 @@ func TestRecover(t *testing.T) {
 			}
 			delete(trans, id)
 		}
+		mark := filepath.Join(dirs["n1"], joiningFile) // it had not reached the others when they were lost
+		if err := os.WriteFile(mark, []byte("1000 1000000\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		found, err := Recover(RecoverConfig{Dir: dirs["n1"], Log: kind, NodeID: "n1"})
 		if err != nil {
 			t.Fatal(err)
@@ -70,6 +78,9 @@ func TestRecover(t *testing.T) {
 		again, err := Peek(dirs["n1"], kind)
 		if err != nil || !slices.Equal(again.Voters, []string{"n1"}) || again.LastTerm <= found.LastTerm {
 			t.Errorf("recovered %+v (%v)", again, err)
+		}
+		if _, err := os.Stat(mark); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the recovered member still waits for the others: %v", err)
 		}
 		one := open("n1")
 		if err := one.WaitLeader(within(t)); err != nil {

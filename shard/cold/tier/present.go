@@ -31,8 +31,7 @@ type foundObjects struct {
 func (f *foundObjects) has(key string) bool { return f.there[key] }
 
 // look looks for objects in the bucket: their sizes, and their checksums if the service knows them, and otherwise their
-// ends. What it does not
-// find, or cannot ask for, is not there. It forgets all other objects.
+// ends. What it does not find, or cannot ask for, is not there. It forgets all other objects.
 func (m *Mover) look(ctx context.Context, objects []cold.Object) {
 	before, now := m.found, m.cfg.Monotonic()
 	m.found = foundObjects{there: map[string]bool{}, missing: map[string]time.Duration{}}
