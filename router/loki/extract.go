@@ -2,6 +2,7 @@ package loki
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"strings"
@@ -65,13 +66,13 @@ func (e *evaluator) extract(r *logql.Range, g *logql.Grouping, t *translate.Tabl
 ) error {
 	x := newExtraction(e, r, g, groups)
 	sql := "SELECT " + selected(t) + " FROM " + t.From() + where(conditions) + limitOf(maxLines-e.lines+1)
-	err := e.r.run(e.ctx, sql, func(rec arrow.RecordBatch) error {
+	err := e.r.run(e.ctx, sql, func(ctx context.Context, rec arrow.RecordBatch) error {
 		if e.lines += int(rec.NumRows()); e.lines > maxLines {
 			return errs.New(errs.InvalidArguments, "%[1]s(…) after a parser has a series for each combination of the labels "+
 				"that the parser finds in the lines, and at most %[2]d lines are read for it: name the labels that count, as in "+
 				"sum by (label) (%[1]s(…)), keep them by | keep label, or use a shorter time", r.Op, maxLines)
 		}
-		return entries(t, rec, x.add)
+		return entries(t, rec, func(e *lines.Entry) error { return x.add(ctx, e) })
 	})
 	if err == nil && x.bad > 0 {
 		err = notNumbers(r, x.bad)
@@ -80,9 +81,9 @@ func (e *evaluator) extract(r *logql.Range, g *logql.Grouping, t *translate.Tabl
 }
 
 // add adds an entry to its series.
-func (x *extraction) add(e *lines.Entry) error {
-	if !x.pipeline.Run(e) {
-		return nil
+func (x *extraction) add(ctx context.Context, e *lines.Entry) error {
+	if kept, err := x.pipeline.Run(ctx, e); !kept || err != nil {
+		return err
 	}
 	p := part{n: 1, sum: float64(len(e.Line)), at: e.Nanos}
 	if x.r.Unwrap != nil {

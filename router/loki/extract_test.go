@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"cordwood/proto/schema"
+	"cordwood/router/loki/lines"
 	"cordwood/router/loki/logql"
 	"cordwood/router/loki/translate"
 )
@@ -57,7 +58,7 @@ func BenchmarkExtract(b *testing.B) {
 			for b.Loop() {
 				e := &evaluator{steps: translate.Steps{Step: int64(time.Second), N: 10}}
 				x := newExtraction(e, r, nil, map[string]*group{})
-				if err := entries(table, rec, x.add); err != nil {
+				if err := entries(table, rec, func(e *lines.Entry) error { return x.add(b.Context(), e) }); err != nil {
 					b.Fatal(err)
 				}
 			}

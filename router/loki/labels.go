@@ -57,7 +57,7 @@ func (r *Reader) LabelNames(ctx context.Context, q *logql.Log, span Span) ([]str
 			columns[i] = "CAST(" + columns[i] + " AS VARCHAR)"
 		}
 		sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.From() + where(within(t, span), compiled.Where())
-		err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
+		err = r.run(ctx, sql, func(_ context.Context, rec arrow.RecordBatch) error {
 			return texts(rec, func(row []string) {
 				if row[0] != "true" {
 					return
@@ -142,7 +142,7 @@ func (r *Reader) sets(ctx context.Context, q *logql.Log, span Span, names func(*
 		}
 		sql := "SELECT DISTINCT " + strings.Join(columns, ", ") + " FROM " + t.From() +
 			where(within(t, span), compiled.Where()) + limitOf(MaxNames)
-		err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
+		err = r.run(ctx, sql, func(_ context.Context, rec arrow.RecordBatch) error {
 			return texts(rec, func(row []string) {
 				set := setOf(row)
 				if key := series.Key(set); len(set) > 0 && !seen[key] && len(out) < MaxNames {

@@ -75,11 +75,11 @@ func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) (
 		" ORDER BY " + t.Time() + order + limitOf(limit)
 	pipeline := lines.New(req.Query)
 	var out []*lines.Entry
-	err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
+	err = r.run(ctx, sql, func(ctx context.Context, rec arrow.RecordBatch) error {
 		return entries(t, rec, func(e *lines.Entry) error {
 			r.stats.Bytes += int64(len(e.Line))
-			if !pipeline.Run(e) {
-				return nil
+			if kept, err := pipeline.Run(ctx, e); !kept || err != nil {
+				return err
 			}
 			if r.kept += e.Size(); r.kept > maxAnswer {
 				return errs.New(errs.InvalidArguments,

@@ -274,7 +274,7 @@ func (e *evaluator) collectAll(r *logql.Range, g *logql.Grouping, tables []*tran
 
 // collect runs a statement and adds its numbers to groups.
 func (e *evaluator) collect(r *logql.Range, s *translate.Samples, groups map[string]*group) error {
-	return e.r.run(e.ctx, s.SQL, func(rec arrow.RecordBatch) error {
+	return e.r.run(e.ctx, s.SQL, func(_ context.Context, rec arrow.RecordBatch) error {
 		read, err := newReading(s, rec)
 		if err != nil {
 			return err

@@ -113,7 +113,7 @@ func (f *finder) read(ctx context.Context, t *translate.Table, q *logql.Log, spa
 		", CAST(count(*) AS BIGINT) FROM " + from +
 		where(within(t, span), compiled.Where(), []string{part}) + " GROUP BY 1, 2, 3 ORDER BY 4 DESC" +
 		limitOf(f.most)
-	return f.reader.run(ctx, sql, func(rec arrow.RecordBatch) error {
+	return f.reader.run(ctx, sql, func(_ context.Context, rec arrow.RecordBatch) error {
 		masks, levels := format.Text(rec.Column(0)), format.Text(rec.Column(1))
 		at, ok := rec.Column(2).(*array.Int64)
 		counts, also := rec.Column(3).(*array.Int64)

@@ -133,8 +133,9 @@ func (r *Reader) tables(ctx context.Context, matchers []logql.Matcher) ([]*trans
 	return out, nil
 }
 
-// run runs a SELECT and calls each with each batch of its rows. A batch is valid until each returns.
-func (r *Reader) run(ctx context.Context, sql string, each func(arrow.RecordBatch) error) error {
+// run runs a SELECT and calls each with each batch of its rows, and with the context of the statement. A batch is valid
+// until each returns.
+func (r *Reader) run(ctx context.Context, sql string, each func(context.Context, arrow.RecordBatch) error) error {
 	if len(sql) > maxSQL {
 		return errs.New(errs.InvalidArguments, "the query becomes an SQL statement of %d bytes, and at most %d are allowed: "+
 			"use fewer stages and labels", len(sql), maxSQL)
@@ -145,11 +146,11 @@ func (r *Reader) run(ctx context.Context, sql string, each func(arrow.RecordBatc
 	}
 	r.stats.Statements++
 	req := query.Request{Statements: statements, Database: r.database, Timeout: r.timeout}
-	return r.service.source.Execute(ctx, req, func(_ context.Context, res query.Result) error {
+	return r.service.source.Execute(ctx, req, func(ctx context.Context, res query.Result) error {
 		for res.Rows.Next() {
 			rec := res.Rows.RecordBatch()
 			r.stats.Rows += rec.NumRows()
-			if err := each(rec); err != nil {
+			if err := each(ctx, rec); err != nil {
 				return err
 			}
 		}

@@ -70,7 +70,7 @@ func (r *Reader) Tail(ctx context.Context, f Follower, req *Tail, ready func() e
 		wg.Go(func() {
 			defer signalStart()
 			cancel(f.Follow(ctx, followed, signalStart, func(def *schema.Table, rows format.Rows) error {
-				return followedEntries(translate.NewTable(def), rows, pipeline, func(list []*lines.Entry) error {
+				return followedEntries(ctx, translate.NewTable(def), rows, pipeline, func(list []*lines.Entry) error {
 					return h.fresh(ctx, list)
 				})
 			}))
@@ -168,7 +168,9 @@ func (h *handover) fresh(ctx context.Context, list []*lines.Entry) error {
 const maxHandedOver = 1 << 20
 
 // followedEntries decodes rows with all columns of a table, runs the pipeline over them, and passes on the entries.
-func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline, take func([]*lines.Entry) error) error {
+func followedEntries(ctx context.Context, t *translate.Table, rows format.Rows, p *lines.Pipeline,
+	take func([]*lines.Entry) error,
+) error {
 	var out []*lines.Entry
 	size := 0
 	for rows.Next() {
@@ -179,7 +181,11 @@ func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline, ta
 		}
 		for row := range int(rec.NumRows()) {
 			e := read.entry(row)
-			if !p.Run(e) {
+			kept, err := p.Run(ctx, e)
+			if err != nil {
+				return err
+			}
+			if !kept {
 				continue
 			}
 			out, size = append(out, e), size+e.Size()

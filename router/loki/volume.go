@@ -118,7 +118,7 @@ func (e *evaluator) addBytes(of *logql.Range, t *translate.Table, labels []strin
 	if err != nil {
 		return err
 	}
-	return e.r.run(e.ctx, sql, func(rec arrow.RecordBatch) error {
+	return e.r.run(e.ctx, sql, func(_ context.Context, rec arrow.RecordBatch) error {
 		step, ok := rec.Column(0).(*array.Int64)
 		if !ok {
 			return errs.New(errs.Internal, "read volumes: the steps have type %s", rec.Column(0).DataType())
@@ -176,7 +176,7 @@ func (r *Reader) Size(ctx context.Context, q *logql.Log, span Span) (Size, error
 		if err != nil {
 			return out, err
 		}
-		err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
+		err = r.run(ctx, sql, func(_ context.Context, rec arrow.RecordBatch) error {
 			for i, to := range []*int64{&out.Streams, &out.Entries, &out.Bytes} {
 				column, ok := rec.Column(i).(*array.Int64)
 				if !ok {
@@ -262,7 +262,7 @@ func (r *Reader) Cardinalities(ctx context.Context, q *logql.Log, span Span) ([]
 			columns[i] = "CAST(count(DISTINCT nullif(" + sql + ", '')) AS BIGINT)"
 		}
 		sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + t.From() + where(within(t, span), compiled.Where())
-		err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
+		err = r.run(ctx, sql, func(_ context.Context, rec arrow.RecordBatch) error {
 			for i, name := range names {
 				column, ok := rec.Column(i).(*array.Int64)
 				if !ok {

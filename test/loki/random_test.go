@@ -143,7 +143,14 @@ func (s *server) naive(t *testing.T, q *logql.Log) []*lines.Entry {
 		for k := range q.Matchers {
 			selected = selected && q.Matchers[k].Matches(e.Get(q.Matchers[k].Name))
 		}
-		if selected && p.Run(e) {
+		if !selected {
+			continue
+		}
+		kept, err := p.Run(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kept {
 			out = append(out, e)
 		}
 	}

@@ -1,6 +1,8 @@
 package lines
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -27,8 +29,8 @@ func TestTemplatesAreBounded(t *testing.T) {
 	} {
 		line := strings.Repeat("b", 1<<20)
 		e := &Entry{Line: line, Labels: map[string]string{"app": "aaaa"}}
-		if !pipeline(t, "{app=\"x\"} | "+stage).Run(e) {
-			t.Errorf("%s: the entry is filtered out", stage[:30])
+		if kept, err := pipeline(t, "{app=\"x\"} | "+stage).Run(t.Context(), e); !kept || err != nil {
+			t.Errorf("%s: the entry is filtered out: %v", stage[:30], err)
 		}
 		if e.Line != line || e.Get("x") != "" || e.Get(translate.ErrorLabel) != translate.TemplateError {
 			t.Errorf("%s: a line of %d bytes, label of %d, error %q", stage[:30], len(e.Line), len(e.Get("x")),
@@ -36,8 +38,8 @@ func TestTemplatesAreBounded(t *testing.T) {
 		}
 	}
 	e := &Entry{Line: "b", Labels: map[string]string{"app": "aaaa"}}
-	if pipeline(t, "{app=\"x\"} | line_format \"{{.app "+longer+"}}\"").Run(e); len(e.Line) != 800 {
-		t.Errorf("a line of %d bytes, want 800", len(e.Line))
+	if _, err := pipeline(t, "{app=\"x\"} | line_format \"{{.app "+longer+"}}\"").Run(t.Context(), e); len(e.Line) != 800 {
+		t.Errorf("a line of %d bytes, want 800: %v", len(e.Line), err)
 	}
 }
 
@@ -56,5 +58,34 @@ func TestDeepLinesAreBounded(t *testing.T) {
 	fields, _ = JSONFields(`{"a":{"b":{"c":[{"d":1}],"e":2}},"f":"g"}`)
 	if len(fields) != 2 || fields[0].Name != "a_b_e" || fields[1].Name != "f" {
 		t.Errorf("%v", fields)
+	}
+}
+
+// ending is a context that is done after some calls of Err.
+type ending struct {
+	context.Context
+	left int
+}
+
+func (c *ending) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestRunEndsWithItsContext checks that neither many stages nor many paths of a stage go on when the context is done.
+func TestRunEndsWithItsContext(t *testing.T) {
+	for _, query := range []string{
+		`{app="x"}` + strings.Repeat(" | logfmt", 50),
+		`{app="x"} | json a="a"` + strings.Repeat(`, a="a"`, 50),
+	} {
+		p := pipeline(t, query)
+		if kept, err := p.Run(&ending{t.Context(), 52}, &Entry{Line: `{"a":1}`}); !kept || err != nil {
+			t.Errorf("%.30s: %v, %v", query, kept, err)
+		}
+		if kept, err := p.Run(&ending{t.Context(), 10}, &Entry{Line: `{"a":1}`}); kept || !errors.Is(err, context.Canceled) {
+			t.Errorf("%.30s: %v, %v although the context is done", query, kept, err)
+		}
 	}
 }

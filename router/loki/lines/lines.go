@@ -6,6 +6,8 @@
 package lines
 
 import (
+	"context"
+
 	"cordwood/router/loki/logql"
 	"cordwood/router/loki/translate"
 )
@@ -113,14 +115,24 @@ func New(log *logql.Log) *Pipeline {
 	return p
 }
 
-// Run runs the stages on an entry. It returns false if a stage filters it out.
-func (p *Pipeline) Run(e *Entry) bool {
+// Run runs the stages on an entry. kept is false if a stage filters it out. A stage of a long line may take long, so
+// Run fails when ctx is done.
+func (p *Pipeline) Run(ctx context.Context, e *Entry) (kept bool, err error) {
 	for _, s := range p.stages {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if parse, ok := s.(*logql.JSON); ok {
+			if err := parseJSON(ctx, parse, e); err != nil {
+				return false, err
+			}
+			continue
+		}
 		if !p.stage(s, e) {
-			return false
+			return false, nil
 		}
 	}
-	return true
+	return true, nil
 }
 
 // Unwrap returns the number in a label of an entry on which the stages ran. found is false if the entry does not have
@@ -147,8 +159,6 @@ func (p *Pipeline) stage(s logql.Stage, e *Entry) bool {
 		return s.Matches(e.Line)
 	case *logql.LabelFilter:
 		return p.meets(s.Cond, e)
-	case *logql.JSON:
-		parseJSON(s, e)
 	case *logql.Logfmt:
 		parseLogfmt(s, e)
 	case *logql.Regexp:

@@ -2,6 +2,7 @@ package lines
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -61,27 +62,32 @@ func numberText(s string) string {
 	return s
 }
 
-func parseJSON(s *logql.JSON, e *Entry) {
+// parseJSON finds labels in a line that is JSON. It reads the line once for each path that the stage names.
+func parseJSON(ctx context.Context, s *logql.JSON, e *Entry) error {
 	if len(s.List) == 0 {
 		fields, ok := JSONFields(e.Line)
 		if !ok {
 			e.fail(translate.JSONError)
-			return
+			return nil
 		}
 		for _, f := range fields {
 			e.found(f.Name, f.Text)
 		}
-		return
+		return nil
 	}
 	if !json.Valid([]byte(e.Line)) {
 		e.fail(translate.JSONError)
-		return
+		return nil
 	}
-	line := e.Line
+	line := []byte(e.Line)
 	for _, x := range s.List {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		steps, _ := logql.ParsePath(x.From) // the parser has checked it
-		e.found(x.Name, at([]byte(line), steps))
+		e.found(x.Name, at(line, steps))
 	}
+	return nil
 }
 
 // at returns the text of the value at a path of a valid JSON text, or an empty string if there is none.

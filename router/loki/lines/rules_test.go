@@ -45,7 +45,7 @@ func TestLabelsAsInLoki(t *testing.T) {
 			continue
 		}
 		e := &Entry{Line: tt.line, Labels: map[string]string{"app": "web"}}
-		if passed := New(q.(*logql.Log)).Run(e); passed != (tt.want != nil) {
+		if passed, err := New(q.(*logql.Log)).Run(t.Context(), e); err != nil || passed != (tt.want != nil) {
 			t.Errorf("%s %s: passed %t", tt.line, tt.pipeline, passed)
 			continue
 		}
