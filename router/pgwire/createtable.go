@@ -11,8 +11,8 @@ import (
 
 // columnTypes are names of types that mean something else in PostgreSQL than over HTTP, or that are unknown there.
 var columnTypes = map[string]string{
-	"INT2": "SMALLINT", "INT4": "INT", "INT8": "BIGINT", "FLOAT4": "FLOAT", "FLOAT8": "DOUBLE", "BPCHAR": "TEXT",
-	"NAME": "TEXT", "CITEXT": "TEXT", "TIMESTAMP": "TIMESTAMP(6)",
+	"INT2": "SMALLINT", "INT4": "INT", "INT8": "BIGINT", "FLOAT4": "FLOAT", "FLOAT8": "DOUBLE", "FLOAT": "DOUBLE",
+	"BPCHAR": "TEXT", "NAME": "TEXT", "CITEXT": "TEXT", "TIMESTAMP": "TIMESTAMP(6)",
 }
 
 // columnType returns the type for a name that a client of this protocol wrote.

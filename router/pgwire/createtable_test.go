@@ -52,6 +52,8 @@ func TestDefinitions(t *testing.T) {
 		"CREATE TABLE b (ts TIMESTAMP(3) PRIMARY KEY, h TEXT, PRIMARY KEY (h))": "TIMESTAMP(3) TEXT [h]",
 		"CREATE TABLE c (ts TIMESTAMPTZ, h TEXT, u timestamp, TIME INDEX (ts), PRIMARY KEY (h, ts))": "TIMESTAMPTZ TEXT " +
 			"TIMESTAMP(6) [h]",
+		"CREATE TABLE e (ts timestamp, a float, b FLOAT(24), c float(25), d real)": "TIMESTAMP(6) DOUBLE FLOAT(24) " +
+			"float(25) real []",
 		"ALTER TABLE a ADD COLUMN x int8":               "BIGINT",
 		"ALTER TABLE a ALTER COLUMN x TYPE float8":      "DOUBLE",
 		"CREATE TABLE d (ts TIMESTAMP_S, h VARCHAR(9))": "TIMESTAMP_S VARCHAR(9) []",

@@ -60,6 +60,8 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 		t.name, t.text, n = "varchar", "VARCHAR", n+1
 	case t.name == "double" && r.at(n).word("precision"):
 		t.name, t.text, n = "float8", "DOUBLE", n+1
+	case t.name == "float" && head.kind == statement.TokenWord:
+		t.name = r.floatType(n)
 	}
 	t.number = t.name == "numeric" || t.name == "decimal" || t.name == "dec"
 	if r.at(n).sym("(") {
@@ -97,6 +99,21 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 	}
 	t.size = n - from
 	return t, true
+}
+
+// floatType returns the name of the type that float means if the rest of its name is n tokens ahead. The engine's FLOAT
+// has 32 bits.
+func (r *rewriter) floatType(n int) string {
+	if r.at(n).sym("(") && isFloat4(r.at(n+1)) {
+		return "float4"
+	}
+	return "float8"
+}
+
+// isFloat4 reports whether float with this number of bits is float4.
+func isFloat4(bits tok) bool {
+	n, err := strconv.Atoi(bits.text)
+	return err == nil && n <= 24
 }
 
 // closingBracket returns the distance to the bracket that closes the bracket n tokens ahead, or -1 if there is none.

@@ -268,15 +268,15 @@ func isOperand(toks []tok) bool {
 // literalTypes are the types that may stand before a literal.
 var literalTypes = map[string]bool{
 	"numeric": true, "decimal": true, "dec": true, "int2": true, "int4": true, "int8": true, "int": true, "integer": true,
-	"bigint": true, "smallint": true, "float4": true, "float8": true, "real": true, "double": true, "date": true,
-	"time": true, "timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "bool": true, "boolean": true,
-	"text": true, "varchar": true, "uuid": true, "json": true, "jsonb": true, "bytea": true,
+	"bigint": true, "smallint": true, "float": true, "float4": true, "float8": true, "real": true, "double": true,
+	"date": true, "time": true, "timetz": true, "timestamp": true, "timestamptz": true, "interval": true, "bool": true,
+	"boolean": true, "text": true, "varchar": true, "uuid": true, "json": true, "jsonb": true, "bytea": true,
 }
 
 // castNames maps type names to PostgreSQL's names in pg_type.
 var castNames = map[string]string{
 	"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "boolean": "bool", "double": "float8",
-	"real": "float4", "decimal": "numeric", "dec": "numeric", "character": "bpchar", "string": "text",
+	"float": "float8", "real": "float4", "decimal": "numeric", "dec": "numeric", "character": "bpchar", "string": "text",
 }
 
 func castName(toks []tok) string {
@@ -292,6 +292,9 @@ func castName(toks []tok) string {
 	}
 	if n := len(toks); (name == "timestamp" || name == "time") && n > 3 && toks[n-3].word("with") {
 		return name + "tz"
+	}
+	if name == "float" && len(toks) > 2 && toks[1].sym("(") && isFloat4(toks[2]) {
+		return "float4"
 	}
 	if known := castNames[name]; known != "" {
 		return known

@@ -156,6 +156,13 @@ func (r *rewriter) words() bool {
 		if r.typedNumber() {
 			return true
 		}
+	case "FLOAT":
+		if r.at(1).kind == statement.TokenText {
+			t.text = "DOUBLE"
+			r.push(t)
+			r.i++
+			return true
+		}
 	}
 	if r.at(1).sym("(") {
 		return r.call(0)
