@@ -33,13 +33,18 @@ func (g *generator) number() string {
 	return g.of("1", "200", "404", "1.5", "0.25", "-3", "1e3", "7ms", "1h30m", "2.5s", "10KB", "3MiB", "12", "x", "")
 }
 
+// fraction returns a number as JSON may spell it. A label has the same digits.
+func (g *generator) fraction() string {
+	return g.of("7", "-3", "1.50", "1.5", "2e3", "2000.00", "0.125", "-0.0", "1.0E+2", "12345678901234567890.10")
+}
+
 func (g *generator) line() string {
 	switch g.IntN(4) {
 	case 0:
 		return fmt.Sprintf(`{"level":%q,"status":%d,"msg":%q,"user":{"id":%d,"name":%q},"took":%q,"ok":%t,`+
-			`"tags":["a"],"n":%g,"none":null}`,
+			`"tags":[%s,"a"],"n":%s,"none":null}`,
 			g.of("info", "error", "warn"), g.IntN(3)*100+200, g.word(), g.IntN(3), g.word(), g.number(), g.IntN(2) == 0,
-			float64(g.IntN(40))/8)
+			g.fraction(), g.fraction())
 	case 1:
 		return fmt.Sprintf("level=%s status=%d msg=%s took=%s empty= app=%s", g.of("info", "error"), g.IntN(3)*100+200,
 			strconv.Quote(g.word()), g.number(), g.word())

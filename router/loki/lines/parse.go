@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"math"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"cordwood/router/loki/logql"
@@ -41,25 +39,6 @@ func JSONFields(line string) (fields []Field, ok bool) {
 	w := &walk{text: trimmed}
 	w.object(nil)
 	return w.fields, true
-}
-
-// numberText returns a number as the engine prints it: integers unchanged, other numbers in their shortest form.
-func numberText(s string) string {
-	if !strings.ContainsAny(s, ".eE") {
-		return s
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return s
-	}
-	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
-		return strconv.FormatFloat(v, 'e', -1, 64)
-	}
-	s = strconv.FormatFloat(v, 'f', -1, 64)
-	if !strings.Contains(s, ".") {
-		s += ".0"
-	}
-	return s
 }
 
 // parseJSON finds labels in a line that is JSON. It reads the line once for each path that the stage names.
@@ -123,10 +102,8 @@ func at(text []byte, steps []logql.PathStep) string {
 		return b.String()
 	case 'n':
 		return ""
-	case 't', 'f':
-		return string(text)
 	}
-	return numberText(string(text))
+	return string(text)
 }
 
 // Pair is a key of a logfmt line with its value.

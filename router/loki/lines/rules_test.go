@@ -36,6 +36,8 @@ func TestLabelsAsInLoki(t *testing.T) {
 		{"{", `| logfmt --strict | json`, map[string]string{"app": "web", "__error__": "JSONParserErr"}},
 		{`a="`, `| json | logfmt --strict`, map[string]string{"app": "web", "__error__": "LogfmtParserErr"}},
 		// A part of a byte does not count.
+		{`{"v":1.50,"l":[1.0,2e3]}`, `| json | v="1.50"`, map[string]string{"app": "web", "v": "1.50"}},
+		{`{"v":1.50,"l":[1.0,2e3]}`, `| json x="l[1]" | x="2e3"`, map[string]string{"app": "web", "x": "2e3"}},
 		{"size=1.5", `| logfmt | size = 1B`, map[string]string{"app": "web", "size": "1.5"}},
 		{"size=1.5KB", `| logfmt | size = 1500B`, map[string]string{"app": "web", "size": "1.5KB"}},
 	} {

@@ -66,7 +66,7 @@ func (w *walk) object(path []string) {
 				n++
 			}
 			w.at += n
-			w.add(inner, numberText(w.text[w.at-n:w.at]))
+			w.add(inner, w.text[w.at-n:w.at])
 		}
 	}
 	w.at++

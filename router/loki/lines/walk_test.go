@@ -51,7 +51,7 @@ func decoded(line string) (fields []Field, ok bool) {
 		case string:
 			add(path, v)
 		case json.Number:
-			add(path, numberText(v.String()))
+			add(path, v.String())
 		case bool:
 			add(path, strconv.FormatBool(v))
 		}

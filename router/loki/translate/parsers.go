@@ -83,14 +83,28 @@ func scalar(line string, paths [][]string) string {
 	var parts []string
 	for _, p := range paths {
 		path := quote(pathOf(p))
-		parts = append(parts, "CASE WHEN json_type("+line+", "+path+") NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string("+
-			line+", "+path+") END")
+		parts = append(parts, "CASE json_type("+line+", "+path+") WHEN 'OBJECT' THEN NULL WHEN 'ARRAY' THEN NULL "+
+			valueAt(line, path, p[len(p)-1]))
 	}
 	text := parts[0]
 	if len(parts) > 1 {
 		text = "coalesce(" + strings.Join(parts, ", ") + ")"
 	}
 	return "coalesce(CASE WHEN json_valid(" + line + ") THEN " + text + " END, '')"
+}
+
+// valueAt returns the rest of a CASE over the type of the value at a path of a line. The engine prints numbers with a
+// point or an exponent anew, and labels have the digits of the line. So such a number is searched for: it is the first
+// one after the name of the member that has the value.
+func valueAt(line, path, name string) string {
+	value := "json_extract_string(" + line + ", " + path + ")"
+	before := `"` + regexp.QuoteMeta(strings.TrimPrefix(JSONString(name), `"`)) + `\s*:`
+	if name == "" { // an element of an array
+		before = `[\[,]`
+	}
+	return "WHEN 'DOUBLE' THEN coalesce(list_filter(regexp_extract_all(" + line + ", " +
+		quote(before+`\s*(-?[0-9][0-9.eE+-]*)`) + ", 1), x -> try_cast(x AS DOUBLE) = try_cast(" + value +
+		" AS DOUBLE))[1], " + value + ") ELSE " + value + " END"
 }
 
 func (q *Query) json(list []logql.Extract) {
@@ -101,7 +115,7 @@ func (q *Query) json(list []logql.Extract) {
 		q.fail("NOT "+isObject(line), JSONError)
 		return
 	}
-	paths := map[string]string{}
+	paths, names := map[string]string{}, map[string]string{}
 	for _, e := range list {
 		steps, _ := logql.ParsePath(e.From) // the parser has checked it
 		var b strings.Builder
@@ -112,6 +126,7 @@ func (q *Query) json(list []logql.Extract) {
 			} else {
 				b.WriteString(member(s.Name))
 			}
+			names[e.Name] = s.Name
 		}
 		paths[e.Name] = b.String()
 	}
@@ -120,8 +135,8 @@ func (q *Query) json(list []logql.Extract) {
 		if !ok {
 			return ""
 		}
-		return "coalesce(CASE WHEN json_valid(" + line + ") THEN json_extract_string(" + line + ", " + quote(path) +
-			") END, '')"
+		return "coalesce(CASE WHEN json_valid(" + line + ") THEN CASE json_type(" + line + ", " + quote(path) + ") " +
+			valueAt(line, quote(path), names[label]) + " END, '')"
 	})
 	q.fail("NOT json_valid("+line+")", JSONError)
 }
