@@ -2,10 +2,8 @@ package httpapi
 
 import (
 	"cmp"
-	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,66 +35,6 @@ type gate struct {
 	metrics   *metrics
 	changes   *audit.Log
 	receivers *receivers
-}
-
-// dispatch returns a router for the routes. After the routes of a path it registers the answer to other methods.
-// Paths without a variable come first, so that with no method _dryrun is taken for the name of a pipeline. Paths of
-// routes with rest come last.
-func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mux.Router, error) {
-	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
-	var paths []string
-	methods, rest := map[string][]string{}, map[string]bool{}
-	for _, rt := range routes {
-		if rt.needs == access.Undeclared {
-			return nil, fmt.Errorf("httpapi: %s does not say who may use it", rt.path)
-		}
-		if methods[rt.path] == nil {
-			paths = append(paths, rt.path)
-		}
-		for _, m := range rt.methods {
-			if slices.Contains(methods[rt.path], m) {
-				return nil, fmt.Errorf("httpapi: %s %s is routed twice", m, rt.path)
-			}
-			methods[rt.path] = append(methods[rt.path], m)
-		}
-		rest[rt.path] = rt.rest
-	}
-	slices.SortStableFunc(paths, func(a, b string) int {
-		if rest[a] != rest[b] {
-			if rest[a] {
-				return 1
-			}
-			return -1
-		}
-		return cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{"))
-	})
-	for _, path := range paths {
-		for _, rt := range routes {
-			if rt.path == path {
-				router.Handle(path, g.guard(rt)).Methods(rt.methods...)
-			}
-		}
-		router.Handle(path, g.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Allow", strings.Join(methods[path], ", "))
-			exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
-				r.Method, cutPath(r), strings.Join(methods[path], " or ")).WithStatus(http.StatusMethodNotAllowed))
-		}))
-	}
-	plain := slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "{") })
-	missing := g.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
-		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r), plain).WithStatus(http.StatusNotFound))
-	})
-	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		path := cmp.Or(strings.TrimRight(r.URL.Path, "/"), "/")
-		if p := speaks(r.URL.Path); p != nil && p.trailingSlash && path != r.URL.Path {
-			r = r.Clone(r.Context())
-			r.URL.Path, r.URL.RawPath = path, strings.TrimRight(r.URL.RawPath, "/")
-			router.ServeHTTP(w, r)
-			return
-		}
-		missing.ServeHTTP(w, r)
-	})
-	return router, nil
 }
 
 // cutPath returns the path of a request for a message, shortened if it is long.

@@ -6,10 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
-const versusHeader = `| work | rows/CPU-s, base | rows/CPU-s | ratio | p99 ms, base | p99 ms | peak MB, base | peak MB |
-|---|---|---|---|---|---|---|---|`
+const versusHeader = `| work | rows/CPU-s, base | rows/CPU-s | ratio | p99 ms, base | p99 ms | peak MB, base | peak MB | all ratios |
+|---|---|---|---|---|---|---|---|---|`
 
 // pair is one run of a case by two programs at the same time.
 type pair struct{ base, now result }
@@ -35,7 +36,12 @@ func (b *bench) runVersus(c workload) error {
 		}
 		pairs = append(pairs, p)
 	}
-	fmt.Println(medianPair(pairs).line(c))
+	median := medianPair(pairs)
+	all := make([]string, len(pairs))
+	for i := range pairs {
+		all[i] = fmt.Sprintf("%.2f", pairs[i].ratio())
+	}
+	fmt.Printf("%s %s |\n", median.line(c), strings.Join(all, ", "))
 	return nil
 }
 
@@ -57,7 +63,7 @@ func (b *bench) together(c workload, bodies []body) (p pair, err error) {
 	return p, errors.Join(err, <-done)
 }
 
-// medianPair returns the run with the median ratio.
+// medianPair sorts the runs by their ratios, and returns the one in the middle.
 func medianPair(pairs []pair) *pair {
 	slices.SortFunc(pairs, func(x, y pair) int {
 		if x.ratio() < y.ratio() {
