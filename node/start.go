@@ -17,7 +17,7 @@ import (
 // cluster, and the roles.
 func (n *node) start(ctx context.Context) error {
 	shares := n.cfg.Shares()
-	shares.LimitHeap()
+	shares.PaceHeap()
 	n.registry = newRegistry(n.proc.Version)
 	n.observe()
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+
+	"cordwood/proto/heap"
 )
 
 // Shares is the division of the memory of the process, in bytes. Each share is the value of its setting. If that is
@@ -35,9 +37,14 @@ func (c *Config) sharesOf(memory int64) Shares {
 	}
 }
 
-// LimitHeap sets a soft limit on the heap, above which the garbage collector works harder, unless GOMEMLIMIT is set.
-// Nothing else in the program sets that limit.
-func (s Shares) LimitHeap() {
+// leastHeap is the maximum of the size to which the Go heap grows before a garbage collection begins. A small heap
+// would be collected some ten times a second under load.
+const leastHeap = 96 << 20
+
+// PaceHeap decides how often the garbage collector runs, unless GOMEMLIMIT or GOGC is set: not before the heap has a
+// minimum size, and harder above a soft limit. Nothing else in the program sets that limit.
+func (s Shares) PaceHeap() {
+	heap.Grow(min(leastHeap, s.Heap/8))
 	if os.Getenv("GOMEMLIMIT") == "" && s.Memory != math.MaxInt64 {
 		debug.SetMemoryLimit(s.Heap)
 	}

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"runtime/debug"
-	"sync"
-
 	"google.golang.org/grpc"
 
+	"cordwood/proto/heap"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/words"
 )
@@ -14,23 +12,12 @@ import (
 // garbage quickly and uses most of the heap.
 const largeAnswer = 32 << 20
 
-// largeGC is the garbage collection percentage (GOGC) while large answers are being sent. It is a
-// third of the usual percentage, so that the process stays small; its CPU cost has not been
-// measured.
-const largeGC = 35
-
-// exports counts the large answers that the process is sending.
-var exports struct {
-	sync.Mutex
-	n      int
-	before int // the percentage without large answers
-}
-
 // answer sends one answer, and counts its bytes.
 type answer struct {
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk]
 	bytes  int
-	large  bool
+	// usual makes the garbage collector run as often as usual again. It is nil if the answer is not large.
+	usual func()
 	// kept is a copy of what was sent, if part is set: then the answer to this part is kept.
 	kept []byte
 	part *keptPart
@@ -41,18 +28,8 @@ type answer struct {
 // add counts bytes that were sent.
 func (a *answer) add(n int) {
 	a.bytes += n
-	if a.large || a.bytes < largeAnswer {
-		return
-	}
-	a.large = true
-	exports.Lock()
-	defer exports.Unlock()
-	if exports.n++; exports.n > 1 {
-		return
-	}
-	exports.before = debug.SetGCPercent(largeGC)
-	if exports.before >= 0 && exports.before < largeGC {
-		debug.SetGCPercent(exports.before) // the operator has set a lower percentage
+	if a.usual == nil && a.bytes >= largeAnswer {
+		a.usual = heap.Large()
 	}
 }
 
@@ -102,13 +79,8 @@ func (a *answer) Rows(ipc []byte) error {
 
 // end ends the answer.
 func (a *answer) end() {
-	if !a.large {
-		return
-	}
-	a.large = false
-	exports.Lock()
-	defer exports.Unlock()
-	if exports.n--; exports.n == 0 {
-		debug.SetGCPercent(exports.before)
+	if a.usual != nil {
+		a.usual()
+		a.usual = nil
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-const versusHeader = `| work | rows/CPU-s, base | rows/CPU-s | ratio | p99 ms, base | p99 ms | peak MB, base | peak MB | all ratios |
+const versusHeader = `| work | rows/CPU-s, base | rows/CPU-s | ratio | p99 ms, base | p99 ms ` +
+	`| peak MB, base | peak MB | all ratios |
 |---|---|---|---|---|---|---|---|---|`
 
 // pair is one run of a case by two programs at the same time.
