@@ -131,9 +131,11 @@ type node struct {
 
 	// protection is how nodes authenticate each other.
 	protection protection
-	disk       *disk
-	calls      *callMetrics
-	traces     traces
+	// crashed is whether the former process on the data folder crashed by itself.
+	crashed bool
+	disk    *disk
+	calls   *callMetrics
+	traces  traces
 
 	port     *rpcport.Port
 	rpc      *rpcServer

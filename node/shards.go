@@ -130,7 +130,7 @@ func (n *node) openShards(shares config.Shares) error {
 					ID: o.ID, Dir: o.Dir, NodeID: n.data.nodeID,
 					FlushBytes: int64(n.cfg.Shard.FlushBytes), FlushAge: n.cfg.Shard.FlushAge,
 					Pool: pool, Budget: budget, Compaction: compactions, TTL: ttl, Seen: n.clocks.Seen(),
-					Space: n.disk.space, Logger: n.log, FailStop: n.failStop,
+					Space: n.disk.space, Logger: n.log, FailStop: n.failStop, Crashed: n.crashed,
 				},
 				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders, Tier: tier,
 				Transport: transport, Peers: n.nodes.Dial, Fetch: fetch,

@@ -63,6 +63,7 @@ func (n *node) openData(files settingsFiles) error {
 	}
 	n.data = data
 	n.onStop("data folder", func(context.Context) error { return data.close() })
+	n.watchCrashes()
 	if n.marks, err = marks.Open(n.cfg.DataDir); err != nil {
 		return err
 	}

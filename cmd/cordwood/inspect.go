@@ -39,6 +39,7 @@ determines its kind:
 
   IDENTITY, PEERS, MARKS        the owner of the data folder, addresses of nodes, marks that detect older copies
   STORAGE                       which directory is the object storage of the node
+  CRASH, CRASH.last             why a process crashed
   CLOCK                         the last time of the clock
   meta/state.db                 databases, tables, shards, nodes
   meta                          the metadata log
@@ -142,7 +143,8 @@ func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) 
 
 // textFiles lists the names of files that are text.
 var textFiles = []string{
-	"IDENTITY", "PEERS", node.StorageFile, marks.FileName, "INCARNATION", "RECOVERED", "RECOVERING", store.FlushingFile,
+	"IDENTITY", "PEERS", node.StorageFile, node.CrashFile, node.LastCrashFile, marks.FileName, "INCARNATION",
+	"RECOVERED", "RECOVERING", store.FlushingFile,
 	store.CompactingFile, store.GivenUpFile,
 	"cordwood-backups.json",
 }

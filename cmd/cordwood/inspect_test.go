@@ -20,6 +20,7 @@ func TestInspectSmallFiles(t *testing.T) {
 		"MARKS":                 {"cordwood marks 1\n", "cordwood marks 1\n", ""},
 		"INCARNATION":           {"incarnation 1\n", "incarnation 1\n", ""},
 		"FLUSHING":              {"table 7\n", "table 7\n", ""},
+		"CRASH.last":            {"fatal error: x\n", "fatal error: x\n", ""},
 		"cordwood-backups.json": {"{}", "{}", ""},
 		"CLOCK":                 {"", "the recorded time of the clock is 2026-11-23T04:05:06Z: ", ""},
 		"LOCK":                  {"", "a running server holds a lock", ""},

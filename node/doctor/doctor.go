@@ -259,7 +259,10 @@ func (d *doctor) meta() []uint32 {
 
 // unknownFiles reports files whose purpose is unknown.
 func (d *doctor) unknownFiles() {
-	for _, name := range []string{"PEERS", "CLOCK", node.StorageFile, marks.FileName, "meta/FENCED", secret.FileName} {
+	for _, name := range []string{
+		"PEERS", "CLOCK", node.StorageFile, node.CrashFile, node.LastCrashFile, marks.FileName, "meta/FENCED",
+		secret.FileName,
+	} {
 		if exists(d.path(name)) {
 			d.know(name)
 		}

@@ -91,6 +91,8 @@ type Config struct {
 	// FailStop is called if the replica has failed permanently, or if a sync of the manifest or of
 	// a directory has failed. The process should then exit without closing anything.
 	FailStop func(error)
+	// Crashed is whether the previous process with this data is known to have crashed by itself, and was not killed.
+	Crashed bool
 	// BeforeWrite, if set, is called before a table is written to a segment. Tests panic in it.
 	BeforeWrite func(table uint64)
 }

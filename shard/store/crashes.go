@@ -27,16 +27,24 @@ const (
 	crashesFinal     = 3
 )
 
+// killsPerCrash is how many ends by a kill from outside count as one crash. Such kills alone never stop all attempts.
+const killsPerCrash = 4
+
 // crashLog records, across restarts, what a process was working on when it crashed. If the system
-// lacks memory, the Go process ends, and the next one would fail in the same way. A kill at that
-// moment counts too, so one death is not enough to conclude anything.
+// lacks memory, it kills the process, and the next one would fail in the same way. A crash may also
+// have been a coincidence, so one is not enough to conclude anything.
+//
+// An end without a crash of the process itself, and without a kill by the kernel for lack of memory,
+// is a kill from outside: an operator, an orchestrator, a power failure. It says little about the
+// work, so it counts a quarter of a crash.
 //
 // The file is not synced, because a crash of the process does not affect the system's cache of it.
 // Without the file, or without disk space for it, nothing is recorded. The methods may be called
 // concurrently.
 type crashLog struct {
-	path string
-	log  *slog.Logger
+	path   string
+	log    *slog.Logger
+	system func() *systemState
 
 	mu   sync.Mutex // guards the fields below
 	page crashPage
@@ -44,14 +52,18 @@ type crashLog struct {
 
 // crashPage is the content of the file.
 type crashPage struct {
-	// Now is the work in progress. Deaths is how often a process died during each piece of work.
-	Now    []uint64       `json:"now,omitempty"`
+	// Now is the work in progress, and System the state of the system when it began, nil if that is unknown.
+	Now    []uint64     `json:"now,omitempty"`
+	System *systemState `json:"system,omitempty"`
+	// Deaths is how often a process crashed during each piece of work, and Kills how often it was killed from outside.
 	Deaths map[uint64]int `json:"deaths,omitempty"`
+	Kills  map[uint64]int `json:"kills,omitempty"`
 }
 
-// openCrashLog reads the file and counts the crash of the previous process.
-func openCrashLog(path string, log *slog.Logger) *crashLog {
-	d := &crashLog{path: path, log: log}
+// openCrashLog reads the file and counts the end of the previous process. crashed is whether that process is known to
+// have crashed by itself.
+func openCrashLog(path string, log *slog.Logger, crashed bool, system func() *systemState) *crashLog {
+	d := &crashLog{path: path, log: log, system: system}
 	b, err := os.ReadFile(path)
 	if err == nil {
 		err = json.Unmarshal(b, &d.page)
@@ -62,23 +74,36 @@ func openCrashLog(path string, log *slog.Logger) *crashLog {
 	if d.page.Deaths == nil {
 		d.page.Deaths = map[uint64]int{}
 	}
-	for _, id := range d.page.Now {
-		d.page.Deaths[id]++
-		log.Warn("the previous process ended during this work", "file", path, "reason",
-			fmt.Sprintf("id %d, ended %d times", id, d.page.Deaths[id]))
+	if d.page.Kills == nil {
+		d.page.Kills = map[uint64]int{}
 	}
-	if len(d.page.Now) > 0 {
-		d.page.Now = nil
-		d.write()
-	}
+	d.countEnd(!crashed && killedFromOutside(d.page.System, system()))
 	return d
+}
+
+// countEnd counts the end of the previous process for the work that was in progress.
+func (d *crashLog) countEnd(killed bool) {
+	if len(d.page.Now) == 0 {
+		return
+	}
+	ends, how := d.page.Deaths, "crashed"
+	if killed {
+		ends, how = d.page.Kills, "was killed from outside"
+	}
+	for _, id := range d.page.Now {
+		ends[id]++
+		d.log.Warn("the previous process ended during this work", "file", d.path, "reason",
+			fmt.Sprintf("id %d: it %s, %d times so far", id, how, ends[id]))
+	}
+	d.page.Now, d.page.System = nil, nil
+	d.write()
 }
 
 // write writes the file, or removes it if there is nothing to record. mu must be held, unless
 // nothing else refers to d.
 func (d *crashLog) write() {
 	var err error
-	if len(d.page.Now)+len(d.page.Deaths) == 0 {
+	if len(d.page.Now)+len(d.page.Deaths)+len(d.page.Kills) == 0 {
 		err = os.Remove(d.path)
 	} else {
 		var b []byte
@@ -95,7 +120,7 @@ func (d *crashLog) write() {
 func (d *crashLog) begin(ids ...uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.page.Now = ids
+	d.page.Now, d.page.System = ids, d.system()
 	d.write()
 }
 
@@ -105,8 +130,9 @@ func (d *crashLog) end(done ...uint64) {
 	defer d.mu.Unlock()
 	for _, id := range done {
 		delete(d.page.Deaths, id)
+		delete(d.page.Kills, id)
 	}
-	d.page.Now = nil
+	d.page.Now, d.page.System = nil, nil
 	d.write()
 }
 
@@ -114,15 +140,26 @@ func (d *crashLog) end(done ...uint64) {
 func (d *crashLog) count(id uint64) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.page.Deaths[id]
+	return d.page.count(id)
+}
+
+func (p *crashPage) count(id uint64) int {
+	return p.Deaths[id] + min(p.Kills[id]/killsPerCrash, crashesPostponed)
 }
 
 // suspects returns the work during which the process crashed at least times times.
 func (d *crashLog) suspects(times int) (ids []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, id := range slices.Sorted(maps.Keys(d.page.Deaths)) {
-		if d.page.Deaths[id] >= times {
+	all := map[uint64]bool{}
+	for id := range d.page.Deaths {
+		all[id] = true
+	}
+	for id := range d.page.Kills {
+		all[id] = true
+	}
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if d.page.count(id) >= times {
 			ids = append(ids, id)
 		}
 	}

@@ -65,8 +65,8 @@ func (st *Store) Open() (state *manifest.State, err error) {
 	if err := cfg.FS.MkdirAll(lg.segmentDir); err != nil {
 		return nil, err
 	}
-	st.Flusher.crashes = openCrashLog(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger)
-	st.Compactor.crashes = openCrashLog(filepath.Join(cfg.Dir, CompactingFile), cfg.Logger)
+	st.Flusher.crashes = openCrashLog(filepath.Join(cfg.Dir, FlushingFile), cfg.Logger, cfg.Crashed, readSystemState)
+	st.Compactor.crashes = openCrashLog(filepath.Join(cfg.Dir, CompactingFile), cfg.Logger, cfg.Crashed, readSystemState)
 	if lg.manifest, err = manifest.Open(lg.manifestConfig()); err != nil {
 		return nil, err
 	}
