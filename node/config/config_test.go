@@ -88,7 +88,7 @@ func TestLoadErrors(t *testing.T) {
 		"a bad environment": {
 			"",
 			map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"},
-			`environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, such as 30s or 10m`,
+			`environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, such as 30s, 12h or 30d`,
 		},
 		"a duration, no unit": {
 			"",

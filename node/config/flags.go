@@ -34,7 +34,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 			"nodes are empty")
 	fs.IntVar(&c.Cluster.Shards, "shards", 4, "shards of a new cluster, 1 to 64")
 	fs.IntVar(&c.Cluster.Replication, "replication", 1, "replicas of each shard of a new cluster: 1, 3 or 5")
-	fs.DurationVar(&c.ShutdownGrace, "shutdown-grace", 30*time.Second,
+	durationVar(fs, &c.ShutdownGrace, "shutdown-grace", 30*time.Second,
 		"how long a shutdown may take; if it takes five seconds longer, the process exits with status 71")
 	fs.Var(&c.Cluster.MaxSize, "max-size", "size of the files and objects of all tables of the cluster, each row "+
 		"counted once, above which the oldest rows expire, the same on all nodes with the role meta; 0: no limit. The "+
@@ -43,7 +43,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.Var(&c.Cluster.PartitionHotBytes, "partition-hot-bytes", "bytes per second of one table that one shard "+
 		"should receive; a table with partitions=auto that receives more gets another partition; set the same "+
 		"value on all nodes with the role meta")
-	fs.DurationVar(&c.Cluster.PartitionHotAfter, "partition-hot-after", 5*time.Minute,
+	durationVar(fs, &c.Cluster.PartitionHotAfter, "partition-hot-after", 5*time.Minute,
 		"how long a table must receive more than --partition-hot-bytes before it gets another partition")
 	fs.StringVar(&c.Users.File, "user-file", "",
 		"`FILE` with users, in lines user[:rw|ro|wo]=password, read again on SIGHUP; "+
@@ -57,14 +57,14 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"unless the cluster has an administrator")
 	fs.StringVar(&c.Users.BootstrapAdminPasswordFile, "bootstrap-admin-password-file", "",
 		"`FILE` with the password of --bootstrap-admin, of at least 12 bytes")
-	fs.DurationVar(&c.Users.AccessMaxAge, "access-max-age", time.Hour, "how long this node trusts the users and tokens "+
+	durationVar(fs, &c.Users.AccessMaxAge, "access-max-age", time.Hour, "how long this node trusts the users and tokens "+
 		"of the metadata while it cannot reach the metadata group; then their requests get 503")
 	fs.StringVar(&c.Users.Provider, "user-provider", "", "other source of users: static_user_provider:file:PATH, "+
 		"static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
 	fs.StringVar(&c.HTTP.Addr, "http-addr", "127.0.0.1:4000", "address for users: ingestion and SQL")
 	fs.StringVar(&c.HTTP.V1Addr, "http-v1-addr", "", "second address, which serves only paths under /v1/ (often "+
 		"port 4006)")
-	fs.DurationVar(&c.HTTP.Timeout, "http-timeout", 0, "time limit of a request; 0: none")
+	durationVar(fs, &c.HTTP.Timeout, "http-timeout", 0, "time limit of a request; 0: none")
 	c.HTTP.BodyLimit = 64 << 20
 	fs.Var(&c.HTTP.BodyLimit, "http-body-limit", "size limit of a decompressed body; 0: none")
 	fs.Var(&c.HTTP.InflightLimit, "http-inflight-limit",
@@ -125,9 +125,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.Users.Certificate, "tls-client-user", certificatesOff, "part of a client's certificate that is the "+
 		"name of its user: off, cn (the common name), san-dns, san-email or san-uri; requests without a password or a token "+
 		"are then of this user; needs --tls-client-ca")
-	fs.DurationVar(&c.Query.Timeout, "query-timeout", 30*time.Second, "time limit of a query whose request sets "+
+	durationVar(fs, &c.Query.Timeout, "query-timeout", 30*time.Second, "time limit of a query whose request sets "+
 		"none")
-	fs.DurationVar(&c.Query.MaxTimeout, "query-max-timeout", time.Hour, "longest time limit that a request may "+
+	durationVar(fs, &c.Query.MaxTimeout, "query-max-timeout", time.Hour, "longest time limit that a request may "+
 		"set for a query")
 	fs.Var(&c.Query.Memory, "query-memory", "memory limit of all queries together; 0: a quarter of the "+
 		"machine's memory")
@@ -141,7 +141,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.IntVar(&c.Query.MaxWaitingPerUser, "query-max-waiting-per-user", 0,
 		"number of queries of one user (without users, of one address) that may wait; 0: half of "+
 			"query-max-waiting")
-	fs.DurationVar(&c.Query.MaxWait, "query-max-wait", 10*time.Second,
+	durationVar(fs, &c.Query.MaxWait, "query-max-wait", 10*time.Second,
 		"how long a query may wait before it is refused")
 	c.Query.KeptMemory = 64 << 20
 	fs.Var(&c.Query.KeptMemory, "query-kept-memory", "memory for cached results of repeated queries over "+
@@ -151,31 +151,31 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"size limit of the temporary files of queries that exceed query-memory, in the data folder")
 	fs.IntVar(&c.Query.Nice, "query-nice", 5, "how much lower the CPU priority of queries is than that of "+
 		"ingestion, 0 to 19")
-	fs.DurationVar(&c.Query.KillGrace, "query-kill-grace", 2*time.Second,
+	durationVar(fs, &c.Query.KillGrace, "query-kill-grace", 2*time.Second,
 		"how long a query may continue after it was stopped, before its process is killed and replaced; up to five times "+
 			"as long while its process gets too little CPU time to stop")
-	fs.DurationVar(&c.Query.KillDrain, "query-kill-drain", time.Minute,
+	durationVar(fs, &c.Query.KillDrain, "query-kill-drain", time.Minute,
 		"how long other queries in the process of such a query may continue before the process is killed")
 	fs.IntVar(&c.Query.MaxKillsPerUser, "query-max-kills-per-user", 5, "number of query processes that may end "+
 		"because of queries of one user (without users, of one address) within twice query-refuse-for; after "+
 		"that, this user's queries are refused; if the clients of these queries left, only for five seconds after each")
-	fs.DurationVar(&c.Query.RefuseFor, "query-refuse-for", 5*time.Minute, "how long queries of such a user are "+
+	durationVar(fs, &c.Query.RefuseFor, "query-refuse-for", 5*time.Minute, "how long queries of such a user are "+
 		"refused")
 	fs.BoolVar(&c.Query.InProcess, "query-in-process", false,
 		"run queries in the process of the server, for debugging; a query that crashes then ends the server")
 	c.Shard.FlushBytes = 64 << 20
 	fs.Var(&c.Shard.FlushBytes, "shard-flush-bytes", "size of the rows in memory of a shard at which they are "+
 		"written to segments")
-	fs.DurationVar(&c.Shard.FlushAge, "shard-flush-age", 5*time.Minute,
+	durationVar(fs, &c.Shard.FlushAge, "shard-flush-age", 5*time.Minute,
 		"age of the oldest row in memory at which the rows are written to segments")
 	fs.Var(&c.Shard.Memory, "shard-memory",
 		"memory for the rows of all shards; 0: an eighth of the machine's memory, at most four times "+
 			"shard-flush-bytes")
 	fs.Var(&c.Disk.Reserve, "disk-reserve", "free space on the disk of the data folder below which rows are "+
 		"refused; 0: 2GiB or 5 % of the disk, whichever is smaller")
-	fs.DurationVar(&c.Disk.WriteDeadline, "disk-write-deadline", 10*time.Second,
+	durationVar(fs, &c.Disk.WriteDeadline, "disk-write-deadline", 10*time.Second,
 		"if a write to a log takes longer than this, the process exits with status 70")
-	fs.DurationVar(&c.Disk.ScrubInterval, "scrub-interval", 24*time.Hour,
+	durationVar(fs, &c.Disk.ScrubInterval, "scrub-interval", 24*time.Hour,
 		"how often every segment is read to find damage; 0: never")
 	c.Disk.ScrubRate = 8 << 20
 	fs.Var(&c.Disk.ScrubRate, "scrub-rate", "bytes per second that the check of segments reads; 0: segments are "+

@@ -13,7 +13,7 @@ import (
 var wantedValues = map[string]string{
 	"bool":     "true or false",
 	"int":      "a whole number",
-	"duration": "a duration, such as 30s or 10m",
+	"duration": "a duration, such as 30s, 12h or 30d",
 	"size":     "a size, such as 64MiB",
 }
 

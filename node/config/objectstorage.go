@@ -57,11 +57,11 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 	fs.Var(&o.CacheBytes, "object-storage-cache-bytes", "size limit of the cache of parts of objects, and of what all "+
 		"queries together read of object storage at the same time; 0: a fifth of the disk, but at least "+
 		"10GiB, and at most half of the disk")
-	fs.DurationVar(&o.UploadAfter, "object-storage-upload-after", defaultUploadAfter,
+	durationVar(fs, &o.UploadAfter, "object-storage-upload-after", defaultUploadAfter,
 		"how long rows are in segments before they go to object storage")
-	fs.DurationVar(&o.LocalFor, "object-storage-local-for", defaultLocalFor, "how long rows in object storage "+
+	durationVar(fs, &o.LocalFor, "object-storage-local-for", defaultLocalFor, "how long rows in object storage "+
 		"stay on local disks too, by their time index; 0: always")
-	fs.DurationVar(&o.IcebergEvery, "object-storage-iceberg-every", 10*time.Minute, "how often tables with the option "+
+	durationVar(fs, &o.IcebergEvery, "object-storage-iceberg-every", 10*time.Minute, "how often tables with the option "+
 		"iceberg are committed as Apache Iceberg, if they have changed")
 	o.UploadBytes = defaultUploadBytes
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+

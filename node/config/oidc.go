@@ -46,8 +46,8 @@ func (o *OIDC) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.UserClaim, "oidc-user-claim", "sub", "claim with the name of a person, such as sub, email or "+
 		"preferred_username; it must never be given to another person")
 	fs.StringVar(&o.GroupsClaim, "oidc-groups-claim", "groups", "claim with the groups of a person")
-	fs.DurationVar(&o.MaxAge, "oidc-max-age", time.Hour, "how long after a token was issued its groups count, 1m to 12h; "+
-		"then programs need a new token, and browsers sign in again")
+	durationVar(fs, &o.MaxAge, "oidc-max-age", time.Hour, "how long after a token was issued its groups count, 1m to "+
+		"12h; then programs need a new token, and browsers sign in again")
 	fs.StringVar(&o.RedirectURL, "oidc-redirect-url", "", "`URL` to which the OIDC provider sends browsers back, "+
 		"https://HOST/v1/session/oidc/callback; by default with the host of the request")
 }

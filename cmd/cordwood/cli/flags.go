@@ -20,7 +20,7 @@ func ParseDuration(flag, text string) (time.Duration, error) {
 	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 {
 		return ttl.D, nil
 	}
-	return 0, WrongUsage(fmt.Errorf("--%s %s: want a duration, such as 30s or 10m", flag, text))
+	return 0, WrongUsage(fmt.Errorf("--%s %s: want a duration, such as 30s, 12h or 30d", flag, text))
 }
 
 // TableName parses TABLE or DATABASE.TABLE. A name without a database belongs to db, the value of
