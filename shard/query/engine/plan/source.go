@@ -145,7 +145,8 @@ type fileGroup struct {
 	far     bool
 }
 
-// filesOf groups the segments among parts. A file with runs of rows gets a group of its own.
+// filesOf groups the segments among parts. A file with runs of rows gets a group of its own. If it is cold, each run
+// does: with several runs in a condition, DuckDB reads the row groups between them too, which were not fetched.
 func (s *Source) filesOf(parts []Part) []*fileGroup {
 	var groups []*fileGroup
 	byKey := make(map[string]*fileGroup)
@@ -163,6 +164,14 @@ func (s *Source) filesOf(parts []Part) []*fileGroup {
 		g := &fileGroup{
 			columns: s.fileColumns(p.Segment), shared: p.Segment.Shared, runs: p.Groups, rank: p.Rank,
 			far: p.far, paths: []string{p.Segment.Path},
+		}
+		if p.Segment.Cold > 0 && len(p.Groups) > 1 {
+			for _, run := range p.Groups {
+				one := *g
+				one.runs = []rowRun{run}
+				groups = append(groups, &one)
+			}
+			continue
 		}
 		if p.Groups != nil {
 			groups = append(groups, g)
