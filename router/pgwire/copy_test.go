@@ -3,6 +3,7 @@ package pgwire
 import (
 	"encoding/hex"
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -110,6 +111,8 @@ func TestCopyIn(t *testing.T) {
 		{"COPY logs (n, host) FROM STDIN CSV", "1\n", "22P04", nil},
 		{"COPY logs (n, host) FROM STDIN CSV", "1,\"a", "22P04", nil},
 		{"COPY logs (n, host) FROM STDIN", "1\t\xff\n", "22021", nil},
+		{"COPY logs (n, host) FROM STDIN", "1\t\\xff\n", "22021", nil},
+		{"COPY logs (n, host) FROM STDIN", "1\ta\\000b\n", "22021", nil},
 		{"COPY logs FROM STDIN (FORMAT binary)", "nonsense that is long enough", "22P04", nil},
 		{"COPY logs (n, host) FROM STDIN (FORMAT binary)", binary[:len(binary)-8], "22P04", nil},
 		{"COPY logs (nope) FROM STDIN", "", "42703", nil},
@@ -147,6 +150,40 @@ func TestCopyInBatches(t *testing.T) {
 	defer f.service.mu.Unlock()
 	if n := len(f.service.requests); n != 3 {
 		t.Errorf("%d batches", n)
+	}
+}
+
+// TestCopyIsCanceled checks that a request to cancel ends a COPY that waits for rows: those that come later are not
+// stored. The same connection can be used afterwards.
+func TestCopyIsCanceled(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	read, write := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.CopyFrom(t.Context(), read, "COPY logs (host) FROM STDIN")
+		_ = read.CloseWithError(io.EOF)
+		done <- err
+	}()
+	if _, err := io.WriteString(write, strings.Repeat("x\n", copyBatchRows)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return len(f.service.rows()) == copyBatchRows })
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(write, strings.Repeat("y\n", copyBatchRows)) // fails if COPY has ended already
+	_ = write.Close()
+	var got *pgconn.PgError
+	if err := <-done; !errors.As(err, &got) || got.Code != "57014" || !strings.Contains(got.Message, "user request") ||
+		got.Detail != "rows stored before: 10000" {
+		t.Errorf("canceled: %v, %+v", err, got)
+	}
+	if n := len(f.service.rows()); n != copyBatchRows {
+		t.Errorf("%d rows are stored", n)
+	}
+	if rows, _, err := exec(t, c, "SELECT 1"); err != nil || len(rows) != 1 {
+		t.Errorf("afterwards: %v", err)
 	}
 }
 

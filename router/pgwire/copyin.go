@@ -1,6 +1,7 @@
 package pgwire
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"strings"
@@ -70,6 +71,9 @@ type copyIn struct {
 	memory  holding
 	// since is when memory was first taken for rows that are not stored; it is zero if there is none.
 	since time.Time
+	// canceled is done when a request to cancel came while the rows of the client were awaited.
+	canceled context.Context //nolint:containedctx // it lives as long as the COPY
+	cancel   context.CancelCauseFunc
 }
 
 // copyFrom starts COPY … FROM STDIN.
@@ -111,12 +115,19 @@ func (in *copyIn) receive(e *executor) error {
 	}
 	in.memory.cfg, in.memory.parked = e.link.cfg, e.parked
 	defer in.memory.release()
+	in.canceled, in.cancel = context.WithCancelCause(context.Background())
+	defer in.cancel(nil)
+	e.link.setCancel(in.cancel)
+	defer e.link.setCancel(nil)
 	for {
 		left := time.Duration(0)
 		if !in.since.IsZero() {
 			left = max(time.Until(in.since.Add(e.link.cfg.StallTime)), 1)
 		}
 		kind, body, err := e.link.nextWithin(left)
+		if cause := context.Cause(in.canceled); cause != nil && (err == nil || errors.Is(err, errIdle)) {
+			return in.failed(asError(context.Canceled, cause))
+		}
 		if errors.Is(err, errIdle) || err == nil && left == 1 {
 			if err := in.late(e); err != nil {
 				return in.failed(err)
@@ -427,6 +438,7 @@ func (in *copyIn) store(e *executor) error {
 	res, _ := e.runner.result(x)
 	err, cause := x.end()
 	e.runner.setCurrent(nil)
+	e.link.setCancel(in.cancel)
 	if err != nil {
 		told := asError(err, cause)
 		if errs.CodeOf(err) == errs.InvalidArguments {
@@ -436,6 +448,9 @@ func (in *copyIn) store(e *executor) error {
 	}
 	e.say.warnings(res.Warnings)
 	in.stored += res.AffectedRows
+	if cause != nil { // it came too late for this batch
+		in.cancel(cause)
+	}
 	in.rows, in.bytes, in.storing = nil, 0, false
 	in.memory.release()
 	in.since = time.Time{}

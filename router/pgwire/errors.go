@@ -61,9 +61,14 @@ func unsupported(format string, args ...any) *Error { return failure("0A000", fo
 
 func (e *Error) response() *pgproto3.ErrorResponse {
 	return &pgproto3.ErrorResponse{
-		Severity: e.Severity, SeverityUnlocalized: e.Severity, Code: e.State, Message: e.Text, Detail: e.Detail,
-		Hint: e.Hint, Position: int32(e.Position), Where: e.Where,
+		Severity: e.Severity, SeverityUnlocalized: e.Severity, Code: e.State, Message: legible(e.Text),
+		Detail: legible(e.Detail), Hint: legible(e.Hint), Position: int32(e.Position), Where: legible(e.Where),
 	}
+}
+
+// legible replaces what cannot be in a text of the protocol: a message may quote bytes of a client or of a file.
+func legible(s string) string {
+	return strings.ToValidUTF8(strings.ReplaceAll(s, "\x00", "\uFFFD"), "\uFFFD")
 }
 
 // The reasons for which statements are ended.
@@ -228,6 +233,18 @@ func stateOf(e *errs.Error) string {
 
 // asError converts err to an error of the protocol. cause is the reason why the statement's context ended, or nil.
 func asError(err, cause error) *Error {
+	out := reported(err, cause)
+	if stored := (*query.StoredError)(nil); cause != nil && errors.As(err, &stored) {
+		told := *out // it may belong to the connection
+		told.Detail = strings.TrimPrefix(told.Detail+"; rows stored before: "+itoa(stored.Rows), "; ")
+		return &told
+	}
+	return out
+}
+
+// reported converts err without the number of rows that a statement has stored. The text of err says it, but not that
+// of cause.
+func reported(err, cause error) *Error {
 	var own *Error
 	var bad *value.Error
 	var ended *errs.Error
@@ -237,11 +254,7 @@ func asError(err, cause error) *Error {
 	case errors.As(err, &bad):
 		return failure(bad.State, "%s", bad.Text)
 	case errors.Is(cause, errUserCancel), errors.Is(cause, errTimeUp):
-		out := failure("57014", "%s", cause)
-		if stored := (*query.StoredError)(nil); errors.As(err, &stored) {
-			out.Detail = "rows stored before: " + itoa(stored.Rows)
-		}
-		return out
+		return failure("57014", "%s", cause)
 	case errors.Is(cause, errStopping):
 		return fatal("57P01", "terminating connection: the server is stopping")
 	case errors.Is(cause, errEvicted):

@@ -11,7 +11,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"cordwood/proto/errs"
 	"cordwood/router/body"
+	"cordwood/router/query"
 )
 
 // withBudget sets a memory budget, and the time in which clients must make progress.
@@ -178,5 +180,29 @@ func TestThousandConnections(t *testing.T) {
 	}
 	if rows, _, err := exec(t, f.connect(t, ""), "SELECT 1"); err != nil || len(rows) != 1 {
 		t.Errorf("a client after them: %v", err)
+	}
+}
+
+// TestRowsStoredBefore checks that an error says how many rows its statement has stored, whatever ended the statement.
+func TestRowsStoredBefore(t *testing.T) {
+	stored := &query.StoredError{Rows: 7}
+	for want, cause := range map[string]error{
+		"rows stored before: 7":            errUserCancel,
+		"code 7005; rows stored before: 7": errs.New(errs.AccessDenied, "the right select on public.logs was withdrawn"),
+	} {
+		if got := asError(stored, cause); got.Detail != want {
+			t.Errorf("%v: %+v, want %s", cause, got, want)
+		}
+	}
+	if got := asError(stored, errStopping); got.Detail != "rows stored before: 7" || got.Severity != "FATAL" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestLegibleErrors checks that errors have only text that the protocol allows: a zero would end it.
+func TestLegibleErrors(t *testing.T) {
+	got := failure("22P02", "no \x00 and no \xff").withHint("\x00").response()
+	if got.Message != "no \uFFFD and no \uFFFD" || got.Hint != "\uFFFD" {
+		t.Errorf("%+v", got)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // arrayLiteral returns the list literal for an array.
@@ -16,8 +15,8 @@ func arrayLiteral(t *Type, f Format, b []byte) (string, error) {
 	}
 	read := readArrayBinary
 	if f == FormatText {
-		if !utf8.Valid(b) || strings.IndexByte(string(b), 0) >= 0 {
-			return "", &Error{"22021", "invalid byte sequence for encoding \"UTF8\""}
+		if err := checkText(b); err != nil {
+			return "", err
 		}
 		read = readArrayText
 	}

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -20,12 +21,20 @@ func Literal(t *Type, f Format, b []byte) (string, error) {
 		return "CAST(NULL AS " + orVarchar(t.cast) + ")", nil
 	}
 	if f == FormatText {
-		if !utf8.Valid(b) || strings.IndexByte(string(b), 0) >= 0 {
-			return "", &Error{"22021", "invalid byte sequence for encoding \"UTF8\""}
+		if err := checkText(b); err != nil {
+			return "", err
 		}
 		return textLiteral(t, string(b))
 	}
 	return binaryLiteral(t, b)
+}
+
+// checkText returns an error for bytes that no text of PostgreSQL has.
+func checkText(b []byte) error {
+	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return &Error{"22021", "invalid byte sequence for encoding \"UTF8\""}
+	}
+	return nil
 }
 
 func orVarchar(cast string) string {

@@ -28,12 +28,13 @@ func Store(t *Type, f Format, b []byte) (Stored, error) {
 	if b == nil {
 		return Stored{Null: true}, nil
 	}
-	if t.kind == kindText || f == FormatText && t.kind != kindBool && t.kind != kindBytes && t.kind != kindMoment {
-		// The type of the column validates the literal. This check finds bytes that are not allowed in any text.
-		if _, err := textLiteral(Text, string(b)); err != nil {
+	if f == FormatText || t.kind == kindText || t.kind == kindJSON {
+		if err := checkText(b); err != nil {
 			return Stored{}, err
 		}
-		return Stored{Text: string(b)}, nil
+	}
+	if t.kind == kindText || f == FormatText && t.kind != kindBool && t.kind != kindBytes && t.kind != kindMoment {
+		return Stored{Text: string(b)}, nil // the type of the column validates it
 	}
 	if f == FormatText {
 		return storeText(t, string(b))

@@ -427,3 +427,24 @@ func TestMatrix(t *testing.T) {
 		}
 	}
 }
+
+// TestStoredTexts checks that bytes that are no text of PostgreSQL are not stored, in either format.
+func TestStoredTexts(t *testing.T) {
+	for _, typ := range []*Type{Text, JSON, Int8, Bool, TimestampTZ, Bytea} {
+		for _, text := range []string{"a\x00b", "a\xff", "\xed\xa0\x80"} {
+			var e *Error
+			if stored, err := Store(typ, FormatText, []byte(text)); !errors.As(err, &e) || e.State != "22021" {
+				t.Errorf("%s %q as text: %q, %v", typ.Name, text, stored.Text, err)
+			}
+			if typ != Text && typ != JSON {
+				continue
+			}
+			if stored, err := Store(typ, FormatBinary, []byte(text)); !errors.As(err, &e) || e.State != "22021" {
+				t.Errorf("%s %q as binary: %q, %v", typ.Name, text, stored.Text, err)
+			}
+		}
+	}
+	if stored, err := Store(Bytea, FormatBinary, []byte("a\x00\xff")); err != nil || stored.Text != "a\x00\xff" {
+		t.Errorf("%q, %v", stored.Text, err)
+	}
+}
