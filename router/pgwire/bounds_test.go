@@ -155,6 +155,7 @@ func TestTimeIsUp(t *testing.T) {
 // TestManyThatAreRefused checks that some refused connections get an error, and that the others are closed.
 func TestManyThatAreRefused(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	f.lineTime = 100 * time.Millisecond
 	for range maxStarting + maxRefusing + 50 {
 		nc, err := net.Dial("tcp", f.addr)
 		if err != nil {
@@ -165,7 +166,7 @@ func TestManyThatAreRefused(t *testing.T) {
 	waitFor(t, func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		return f.starting == maxStarting && f.refusing == 0 // the refused connections end after a second
+		return f.starting == maxStarting && f.refusing == 0 // the refused connections end after a time
 	})
 }
 
@@ -173,6 +174,7 @@ func TestManyThatAreRefused(t *testing.T) {
 // addresses out, and that a client is not replaced by others of its own address.
 func TestHalfOpenOfAnotherAddress(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	f.lineTime = 100 * time.Millisecond
 	dial := func(from string) net.Conn {
 		nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", f.addr)
 		if err != nil {

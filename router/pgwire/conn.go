@@ -43,16 +43,16 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return &conn{srv: s, link: l, say: &answers{link: l, metrics: s.metrics}, key: newKey(), accepted: time.Now()}
 }
 
-// refuse sends an error to a client that exceeds a limit, after the client's start-up packet.
+// refuseTime is the time limit for telling a client why it is refused.
+const refuseTime = 3 * time.Second
+
+// refuse sends an error to a client that exceeds a limit, after its start-up packet, and over TLS if it asks for it:
+// without TLS, many clients would report that the server lacks it. A request to cancel is carried out: the client may
+// have all connections that are allowed.
 func (c *conn) refuse(why *Error) {
-	_ = c.link.net.SetDeadline(time.Now().Add(time.Second)) // without it, the writes below fail
-	if body, err := c.link.in.Startup(); err == nil && len(body) == 4 {
-		if _, err := c.link.net.Write([]byte{'N'}); err != nil {
-			return
-		}
-		if _, err := c.link.in.Startup(); err != nil {
-			return
-		}
+	_ = c.link.net.SetDeadline(time.Now().Add(refuseTime)) // without it, the client may take any time
+	if _, err := c.handshake().start(); err != nil {
+		return
 	}
 	c.say.fail(why)
 	_ = c.link.out.Flush() // the connection ends anyway
@@ -109,12 +109,16 @@ func (c *conn) record(action string) {
 	})
 }
 
-// open authenticates the client and starts the session.
-func (c *conn) open() error {
-	h := &handshake{
+func (c *conn) handshake() *handshake {
+	return &handshake{
 		cfg: &c.srv.cfg, link: c.link, say: c.say, authFailed: c.srv.metrics.authFailures.Inc,
 		cancel: func(body []byte) { c.srv.cancelRequest(c.link.address, body) },
 	}
+}
+
+// open authenticates the client and starts the session.
+func (c *conn) open() error {
+	h := c.handshake()
 	params, err := h.open()
 	if err != nil {
 		return err

@@ -10,8 +10,6 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
-
-	"cordwood/router/access"
 )
 
 // ErrClosed is returned by Serve after Shutdown.
@@ -31,11 +29,14 @@ type Server struct {
 	starting  int
 	lastPID   uint32
 	closing   bool
-	refusing  int // refused connections that are being sent the reason
+	refusing  int // refused connections that are being sent the reason, and those in line
+	line      []*waiter
 	cursors   cursors
 	parked    *parked
 	guessed   wrongKeys
 	running   sync.WaitGroup
+
+	lineTime time.Duration // how long a connection may wait in line
 }
 
 // New returns a Server.
@@ -46,7 +47,7 @@ func New(cfg Config) (*Server, error) {
 	cfg = cfg.withDefaults()
 	s := &Server{
 		cfg: cfg, pids: nodeBits(cfg.Node), listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
-		byPID: map[uint32]*conn{}, byAddress: map[netip.Addr]int{},
+		byPID: map[uint32]*conn{}, byAddress: map[netip.Addr]int{}, lineTime: min(maxLineTime, cfg.StartTime/2),
 	}
 	s.cursors.most = cfg.MaxCursors
 	s.parked = newParked(&cfg)
@@ -107,14 +108,14 @@ func (s *Server) enter(nc net.Conn) {
 		})
 	}
 	c := newConn(s, nc)
-	refused, tell := s.admit(c)
-	if refused != nil && !tell {
+	refused, room := s.admit(c)
+	if refused != nil && !room {
 		c.refuseAtOnce(refused)
 		s.running.Done()
 		return
 	}
 	go func() {
-		defer s.leave(c, refused)
+		defer func() { s.leave(c, refused) }()
 		defer nc.Close()
 		defer func() {
 			if p := recover(); p != nil {
@@ -123,108 +124,15 @@ func (s *Server) enter(nc net.Conn) {
 				c.abandon()
 			}
 		}()
+		if refused == errCrowded {
+			refused = s.wait(c)
+		}
 		if refused != nil {
 			c.refuse(refused)
 			return
 		}
 		c.serve()
 	}()
-}
-
-// admit registers a connection, or returns the reason why it is refused, and whether the reason can be sent.
-func (s *Server) admit(c *conn) (refused *Error, tell bool) {
-	host := access.Network(c.link.address)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.running.Add(1)
-	switch {
-	case s.closing:
-		refused = fatal("57P01", "the server is stopping")
-	case len(s.conns)-s.starting >= s.cfg.MaxConnections:
-		refused = fatal("53300", "sorry, too many clients already; there may be %d (--pg-max-connections)",
-			s.cfg.MaxConnections)
-	case s.byAddress[host] >= s.cfg.MaxPerAddress:
-		refused = fatal("53300", "too many connections from your address; there may be %d", s.cfg.MaxPerAddress)
-	case s.starting >= maxStarting && !s.replace(host):
-		refused = fatal("53300", "too many connections have not signed in yet; try again")
-	}
-	if refused != nil {
-		if tell = s.refusing < maxRefusing; tell {
-			s.refusing++
-		}
-		return refused, tell
-	}
-	s.conns[c] = struct{}{}
-	s.byAddress[host]++
-	s.starting++
-	c.starting = true
-	for {
-		s.lastPID++
-		c.pid = s.pids | s.lastPID&(1<<countedBits-1)
-		if s.byPID[c.pid] == nil {
-			break
-		}
-	}
-	s.byPID[c.pid] = c
-	return nil, false
-}
-
-// replace closes a connection that has not signed in yet to make room for one of another address, and reports whether
-// it did: the oldest one of the address that has the most of them. That address must have at least two more than the
-// new connection's, so that clients that connect at the same time do not close each other's connections. s.mu must be
-// held.
-func (s *Server) replace(host netip.Addr) bool {
-	count := map[netip.Addr]int{}
-	for c := range s.conns {
-		if c.starting {
-			count[access.Network(c.link.address)]++
-		}
-	}
-	var oldest *conn
-	most := count[host] + 1
-	for c := range s.conns {
-		switch n := count[access.Network(c.link.address)]; {
-		case !c.starting || n <= count[host]+1 || n < most:
-		case n > most || oldest == nil || c.accepted.Before(oldest.accepted):
-			most, oldest = n, c
-		}
-	}
-	if oldest == nil {
-		return false
-	}
-	oldest.starting = false
-	s.starting--
-	oldest.link.giveUp()
-	return true
-}
-
-// started marks a connection as signed in, which frees a place for another one.
-func (s *Server) started(c *conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if c.starting {
-		s.starting--
-		c.starting = false
-	}
-}
-
-func (s *Server) leave(c *conn, refused *Error) {
-	defer s.running.Done()
-	if refused != nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.refusing--
-		return
-	}
-	s.started(c)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-	delete(s.byPID, c.pid)
-	host := access.Network(c.link.address)
-	if s.byAddress[host]--; s.byAddress[host] == 0 {
-		delete(s.byAddress, host)
-	}
 }
 
 // Shutdown closes idle connections, waits for running statements until ctx ends, and then ends these, too.
@@ -238,6 +146,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for c := range s.conns {
 		open = append(open, c)
 	}
+	s.callLine()
 	s.mu.Unlock()
 	for _, c := range open {
 		c.link.endWhenIdle(fatal("57P01", "terminating connection: the server is stopping"))
