@@ -185,7 +185,7 @@ func unknown(name string, at span, tables []*Columns) error {
 	near := nearest.Names(name, names, 3)
 	msg := fmt.Sprintf("there is no field %s", excerpt(name))
 	if len(near) > 0 {
-		msg += "; did you mean " + strings.Join(near, " or ") + "?"
+		return report(errs.ColumnNotFound, at, near, msg+"; did you mean "+strings.Join(near, " or ")+"? "+asTextSentence)
 	}
 	return report(errs.ColumnNotFound, at, near, msg+asText)
 }

@@ -28,6 +28,9 @@ func (e *Error) Candidates() []string { return e.Nearest }
 // asText is the advice at the end of errors for parts that may have been meant as text.
 const asText = `; put it in double quotes to search for it as text`
 
+// asTextSentence is asText behind the end of a sentence.
+const asTextSentence = `Put it in double quotes to search for it as text`
+
 // wrong returns a syntax error.
 func wrong(at span, format string, args ...any) error {
 	return report(errs.InvalidSyntax, at, nil, fmt.Sprintf(format, args...))
