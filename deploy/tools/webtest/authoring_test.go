@@ -205,6 +205,8 @@ func TestWhereSamplesFail(t *testing.T) {
 		.startsWith('- date')`)
 	b.until(`/^line 6\s*1 of 4 samples fails here. Field at: /.test(
 		document.querySelector('[data-ui=failing]').textContent)`)
+	b.until(`/^1 fails: /.test(
+		document.querySelector('.coloured-lines div:nth-child(6) [data-ui=line-note]').textContent)`)
 	b.click(`[data-ui=failing] button`)
 	b.until(`((e) => document.activeElement === e && e.value.slice(e.selectionStart).startsWith('  - date'))(
 		document.querySelector('[data-ui=editor]'))`)
@@ -215,6 +217,7 @@ func TestWhereSamplesFail(t *testing.T) {
 	b.until(`document.querySelectorAll('.coloured-lines .c-wrong').length > 1 &&
 		[...document.querySelectorAll('.coloured-lines .c-wrong')].map((e) => e.textContent).join('') ===
 		'.slow = to_int(.bytes) > 5000'.slice(8)`)
+	b.until(`document.querySelector('[data-ui=line-note]').textContent.includes('fallible')`)
 	b.until(`!document.querySelector('[data-ui=failing]') && !document.querySelector('.gutter').textContent.includes('✓')`)
 	b.until(`document.querySelector('.pipe .head').textContent.includes('of the text before')`)
 

@@ -11,8 +11,7 @@ import (
 func TestMenusOfPhone(t *testing.T) {
 	s := startWithStates(t)
 	for _, m := range []struct{ name, path, ready, menu string }{
-		{"export", "explore?t=app", anyRow, `[data-ui=export]`},
-		{"columns", "explore?t=app", anyRow, `[data-ui=columns]`},
+		{"options", "explore?t=app", anyRow, `[data-ui=list-acts]`},
 		{"range", "explore?t=app", anyRow, `[data-ui=range]`},
 		{"more", "explore?t=app", anyRow, `[data-ui=search-acts]`},
 		{"pages", "explore?t=app", anyRow, `.tabbar .menu > button`},

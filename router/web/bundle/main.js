@@ -1,1 +1,1 @@
-import"./chunk-X2OBMJD3.js";
+import"./chunk-5YSMSA4K.js";

@@ -7,10 +7,11 @@ import { replaceBytes } from '../app/lib/edit.js';
 import { createHeights, rowsInSight } from '../app/lib/heights.js';
 import { createUndo } from '../app/lib/undo.js';
 import { levelOf } from '../app/lib/levels.js';
-import { copyLine, lineOf } from '../app/lib/line.js';
+import { copyLine, lineOf, valueOf } from '../app/lib/line.js';
 import { readLines } from '../app/lib/ndjson.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../app/lib/pages.js';
 import { emptyRing, push } from '../app/lib/ring.js';
+import { withPaths } from '../app/lib/shape.js';
 import { cellText, changesIn, statementAt } from '../app/lib/statements.js';
 import { describeTime, hourBefore, isSwapped, offsetOf, parseEnd, parseSpan, parseTime, partsOfTime, rangeText } from '../app/lib/time.js';
 import { keyName, keyRows } from '../app/lib/keynames.js';
@@ -79,6 +80,10 @@ test('names, sizes and matches', () => {
   assert.equal(formatBytes(1536), '1.5 KiB');
   assert.equal(formatDuration(46), '46 ms');
   assert.equal(formatDuration(7200e3), '2 h');
+  assert.deepEqual(
+    [700, 364, 7664].map((days) => formatDuration(days * 86400e3)),
+    ['1 year', '364 d', '20 years'],
+  );
   const parts = splitMatches('a failed b', /failed/giu);
   assert.deepEqual(
     parts.map((p) => [p.text, p.hit]),
@@ -188,10 +193,31 @@ test('the line of a row', () => {
   const row = { id: 'x', time: '2026-01-05T10:00:00Z', table: 't', v: { level: 'info', msg: 'hi', 'k.pod': 'p', n: 0, o: { a: 1 } } };
   assert.deepEqual(lineOf(row, shape, new Set(['k.pod'])).rest, [
     { name: 'n', value: '0' },
-    { name: 'o', value: '{"a":1}' },
+    { name: 'a', value: '1' },
   ]);
-  assert.equal(copyLine(row, shape, ['k.pod']), '2026-01-05T10:00:00Z\tinfo\tp\thi n=0 o={"a":1}');
+  assert.equal(copyLine(row, shape, ['k.pod']), '2026-01-05T10:00:00Z\tinfo\tp\thi n=0 a=1');
   assert.ok(lineOf({ ...row, v: { msg: 'x'.repeat(5000) } }, shape, new Set()).message.length <= 800);
+});
+
+test('what is in JSON stands in the line, in a column and among the fields by its path', () => {
+  const shape = { time: 'ts', level: null, scheme: null, message: null, order: ['k', 'stack', 'list'] };
+  const k = '{"labels":{"app":"cart","v.w":null},"user.name":"ann","user":{"id":7}}';
+  const row = { id: 'x', time: '', table: 't', v: { k, stack: 'a failed\n\tat b', list: '[1,2]', cut: '{"a":"unfinis' } };
+  const line = (/** @type {Set<string>} */ shown, /** @type {number} */ most) => lineOf(row, shape, shown, most).rest.map((f) => `${f.name}=${f.value}`);
+  assert.deepEqual(line(new Set(), 400), ['app=cart', 'name=ann', 'id=7', 'stack=a failed…', 'list=[1,2]']);
+  assert.deepEqual(line(new Set(['k.labels.app', 'k.user.name']), Infinity), ['id=7', 'stack=a failed\n\tat b', 'list=[1,2]']);
+  const values = ['k.labels.app', 'k.user.name', 'k.user.id', 'k.user', 'k.no.such', 'stack.a', 'cut.a', 'k'].map((name) => valueOf(row, name));
+  assert.deepEqual(values, ['cart', 'ann', 7, { id: 7 }, undefined, undefined, undefined, k]);
+  const fields = [{ name: 'k', json_paths: ['a', 'b.c'] }, { name: 'n' }];
+  assert.deepEqual(
+    withPaths(fields).map((f) => [f.name, f.of?.name]),
+    [
+      ['k.a', 'k'],
+      ['k.b.c', 'k'],
+      ['k', undefined],
+      ['n', undefined],
+    ],
+  );
 });
 
 test('addresses', () => {

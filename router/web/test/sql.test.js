@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { guessAxes, roundTicks, seriesOf, stacked } from '../app/lib/plot.js';
-import { toCSV, toTSV, withoutFormulas } from '../app/lib/results.js';
-import { lossOf } from '../app/lib/statements.js';
+import { segmentsRead, toCSV, toTSV, withoutFormulas } from '../app/lib/results.js';
+import { isQuery, lossOf } from '../app/lib/statements.js';
 import { colourSql, sqlPieces } from '../app/lib/sqltext.js';
 
 const columns = [
@@ -70,6 +70,17 @@ test('keywords are not looked for in texts, and those of two words stand togethe
   assert.deepEqual(keys('CREATE TABLE "NULL" (\n time TIMESTAMP NOT NULL,\n TIME INDEX (time), "key" STRING SKIPPING INDEX)'), [
     ...['CREATE', 'TABLE', 'NOT', 'NULL', 'TIME INDEX', 'SKIPPING INDEX'],
   ]);
+});
+
+test('what a statement reads, by EXPLAIN', () => {
+  const one = ['segments', 'public.app: 9 of 38 segments; 0 of 0 rows in memory; 2 of 18 columns'];
+  assert.deepEqual(segmentsRead([one, ['physical_plan', '3 of 3 segments']]), { segments: 9, of: 38 });
+  const parts = ['split', 'node a: shards 2\n  reads 1 of 4 segments; 0 of 0 rows in memory\nnode b: shards 1\n  reads 2 of 3 segments'];
+  assert.deepEqual(segmentsRead([parts]), { segments: 3, of: 7 });
+  assert.equal(segmentsRead([['split', 'public.b: shards 2\nnothing was fetched: the segments are those of this node'], one]), null);
+  assert.equal(segmentsRead([['segments', 'public.app: 0 of 0 segments; 4 of 4 rows in memory']]), null);
+  const texts = ['SELECT 1;', '-- x\nWITH a AS (SELECT 1) SELECT * FROM a', 'SHOW TABLES', 'EXPLAIN SELECT 1', 'SELECT 1; SELECT 2', 'selected'];
+  assert.deepEqual(texts.map(isQuery), [true, true, false, false, false, false]);
 });
 
 test('what a statement removes', () => {

@@ -132,7 +132,9 @@ function fixture(search) {
     },
   };
   const place = createPlace(browser, async () => '/dashboard/s/x');
-  return { explore: createExplore({ api, place, prefs, clock }), asked, entries, place };
+  const session = new Map();
+  const storage = { getItem: (k) => session.get(k) ?? null, setItem: (k, v) => session.set(k, v) };
+  return { explore: createExplore({ api, place, prefs, clock, session: storage }), asked, entries, place };
 }
 
 test('a run asks for fields and rows at once, then for hits, then for the values of open fields, all of one range', async () => {
@@ -193,6 +195,30 @@ test('the next page is asked for once, with the cursor', async () => {
     [undefined, '200'],
   );
   assert.equal(explore.list.value.count, 400);
+});
+
+test('what is typed stays until another search runs, and clicks edit it', async () => {
+  const { explore, place } = fixture('?t=app&q=failed');
+  await explore.run();
+  explore.draft.value = 'failed level:error';
+  explore.set({ from: '-3h' });
+  await explore.run();
+  assert.deepEqual([explore.state.value.q, explore.draft.value], ['failed', 'failed level:error']);
+  explore.only('host=a');
+  assert.equal(explore.state.value.q, 'failed level:error host=a');
+  await explore.run();
+  explore.draft.value = 'failed (';
+  explore.only('host=b');
+  assert.equal(explore.state.value.q, 'failed level:error host=a host=b', 'what is no search is not edited');
+  await explore.run();
+  assert.equal(explore.draft.value, 'failed level:error host=a host=b');
+
+  place.go('/dashboard/tail?t=app&q=level:warn'); // another page changes the search, and this one comes back to it
+  place.go('/dashboard/explore?t=app&q=level:warn');
+  explore.comeBack();
+  explore.comeBack();
+  await explore.run();
+  assert.equal(explore.draft.value, 'level:warn');
 });
 
 test('clicks edit the search text, and what changes the result is an entry in the history', async () => {

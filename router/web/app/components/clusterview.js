@@ -14,6 +14,7 @@ export function Nodes({ nodes }) {
 }
 
 const silent = ['down', 'silent', 'stopped']; // states of nodes that do not report
+const unknown = 'unknown'; // state of what this node knows only from the metadata
 const nearlyFull = 85; // per cent, as the server warns
 
 /** @param {{node: any}} props */
@@ -27,8 +28,8 @@ function NodeRow({ node }) {
       node.disk_capacity > 0 &&
       html`<span class=${`disk ${share > nearlyFull ? 'full' : ''}`} style=${{ '--p': `${share.toFixed(0)}%` }}></span><span title=${`${formatBytes(node.disk_used)} of ${formatBytes(node.disk_capacity)}`}>${share.toFixed(0)} %</span>`
     }</td>
-    <td class="r opt">${node.disk_capacity > 0 && formatBytes(node.disk_capacity)}</td><td class="r">${formatCount(node.replicas)}</td><td class="r">${formatCount(node.leads)}</td>
-    <td class="r opt">${formatBytes(node.bytes ?? 0)}</td><td class="opt">${node.version}</td></tr>`;
+    <td class="r opt">${node.disk_capacity > 0 && formatBytes(node.disk_capacity)}</td><td class="r">${formatCount(node.replicas)}</td><td class="r">${node.state !== unknown && formatCount(node.leads)}</td>
+    <td class="r opt">${node.state !== unknown && formatBytes(node.bytes ?? 0)}</td><td class="opt">${node.version}</td></tr>`;
 }
 
 /**
@@ -45,7 +46,7 @@ export function Matrix({ state, onDo }) {
           const [letter, word, look] = roleOf(s, n);
           const says = `shard ${s.id} on ${n.name}: ${word}`;
           return html`<td class=${look} data-ui="shard-cell" title=${says}>${onDo && letter !== '·' ? html`<${CellMenu} letter=${letter} says=${says} shard=${String(s.id)} node=${n.name} onDo=${onDo} />` : letter}</td>`;
-        })}<td class="r opt">${formatCount(s.lag)}</td><td class="r opt">${formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : lookOf(s.state)}>${s.state}</span></td></tr>`,
+        })}<td class="r opt">${s.state !== unknown && formatCount(s.lag)}</td><td class="r opt">${s.state !== unknown && formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : lookOf(s.state)}>${s.state}</span></td></tr>`,
     )}</tbody></table></div>`;
 }
 

@@ -13,13 +13,14 @@ import { drawHidden } from './hidden.js';
  * @param {Map<number, unknown>} [props.marks] what stands beside a line, by its number from 1
  * @param {Map<number, import('../lib/yamltext.js').Fault[]>} [props.faults] what is wrong with a line, by its number
  * @param {Set<number>} [props.failing] the lines at which samples fail
+ * @param {Map<number, string>} [props.notes] what is said at the end of a line, by its number; it stands elsewhere as well
  * @param {number | null} [props.wrong] the place of an error
  * @param {string} props.label
  * @param {boolean} [props.readOnly]
  * @param {(area: HTMLTextAreaElement) => void} [props.onReady]
  * @param {import('./completion.js').Complete} [props.complete] what may follow
  */
-export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong = null, label, readOnly, onReady, complete }) {
+export function CodeEditor({ text, onText, lines, marks, faults, failing, notes, wrong = null, label, readOnly, onReady, complete }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     if (area.current) onReady?.(area.current);
@@ -73,7 +74,7 @@ export function CodeEditor({ text, onText, lines, marks, faults, failing, wrong 
     <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${look(i + 1)}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
     <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
       (pieces, i) =>
-        html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${drawHidden(p.text)}</span>` : drawHidden(p.text)))}${'\u200b'}</div>`,
+        html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${drawHidden(p.text)}</span>` : drawHidden(p.text)))}${'\u200b'}${notes?.has(i + 1) && html`<q data-ui="line-note">${notes.get(i + 1)}</q>`}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
       aria-description=${readOnly ? undefined : 'Tab indents. Escape, then Tab leaves the text.'}

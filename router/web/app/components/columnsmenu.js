@@ -11,15 +11,14 @@ const mostShown = 100;
 /** @param {{explore: import('../stores/explore.js').Explore}} props */
 export function ColumnsMenu({ explore }) {
   const count = explore.cols.value.length;
-  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change">${() => html`<${Chooser} explore=${explore} />`}<//>`;
+  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change">${() => html`<${ColumnsChooser} explore=${explore} />`}<//>`;
 }
 
-/** @param {{explore: import('../stores/explore.js').Explore}} props */
-function Chooser({ explore }) {
+/** The content of the menu. @param {{explore: import('../stores/explore.js').Explore}} props */
+export function ColumnsChooser({ explore }) {
   const [find, setFind] = useState('');
   const cols = explore.cols.value;
-  /** @type {import('../stores/explore.js').Field[]} */
-  const fields = explore.fields.value.value?.fields ?? [];
+  const fields = explore.listed.value;
   const wanted = find.trim().toLowerCase();
   const others = fields.filter((f) => !cols.includes(f.name) && f.name.toLowerCase().includes(wanted));
   const full = cols.length >= mostColumns;

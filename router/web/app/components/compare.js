@@ -84,7 +84,7 @@ function Card({ field, answer, onOnly, onWithout }) {
       (
         { value, a, b },
         i,
-      ) => html`<li><button class="only" onClick=${() => (value === null ? onWithout(clause(i)) : onOnly(clause(i)))} title=${`A ${percent(a)}, B ${percent(b)}; click: only these`}>${value === null ? 'no value' : `${field.kind === 'numbers' ? '≥ ' : ''}${field.kind === 'numbers' ? Number(Number(value).toPrecision(4)) : visible(String(value).slice(0, 60))}`}</button>
+      ) => html`<li><button class="only" onClick=${() => (value === null ? onWithout(clause(i)) : onOnly(clause(i)))} title=${`A ${percent(a)}, B ${percent(b)}; click: only these`}>${value === null ? 'no value' : `${field.kind === 'numbers' ? '≥ ' : ''}${field.kind === 'numbers' ? formatCount(Number(Number(value).toPrecision(4))) : visible(String(value).slice(0, 60))}`}</button>
         <span class="pair" aria-hidden="true"><i class="set-a" style=${{ width: `${(a / most) * 100}%` }}></i><i class="set-b" style=${{ width: `${(b / most) * 100}%` }}></i></span><small>${percent(a)}<br />${percent(b)}</small></li>`,
     )}</ul></section>`;
 }

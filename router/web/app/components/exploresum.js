@@ -25,7 +25,7 @@ export function Sum({ stores, since }) {
       ${hits && html`<h2 data-ui="total">${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} ${hits.total === 1 ? 'row' : 'rows'}</h2>`}
       ${
         since > 0
-          ? html`<${Elapsed} since=${since} onCancel=${explore.cancel} slow=${html`<${WhySlow} explore=${explore} />`} />`
+          ? html`<${Elapsed} since=${since} onCancel=${explore.cancel} slow=${!said && html`<${WhySlow} explore=${explore} />`} />`
           : html`<span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>`
       }
       <${RefreshPicker} explore=${explore} /><${ByPicker} explore=${explore} /><${Legend} explore=${explore} hide=${hide} hidden=${hidden} /></section>

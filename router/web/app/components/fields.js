@@ -8,7 +8,7 @@ import { NumberFacet } from './numberfacet.js';
 import { ValueFind } from './valuefind.js';
 
 /**
- * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number}} Field
+ * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number, of?: {fill: number}}} Field
  * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, estimated?: boolean, stats?: import('./numberfacet.js').Stats}} Facet
  *
  * @param {object} props
@@ -51,7 +51,7 @@ export function FieldList(props) {
       ${
         wanted
           ? html`<p>${found.length === 0 ? 'No field has this in its name.' : `${found.length} found`}</p><${Group} ...${props} fields=${found} />`
-          : html`${chosen.length > 0 && html`<p>Columns</p><${Group} ...${props} fields=${some(chosen)} />`}
+          : html`${some(chosen).length > 0 && html`<p>Columns</p><${Group} ...${props} fields=${some(chosen)} />`}
               ${unchosen.length > 0 && html`<p>Useful</p><${Group} ...${props} fields=${some(unchosen)} />`}
               ${rest.length > 0 && html`<p><button class="text" aria-expanded=${all} onClick=${() => setAll(!all)}>${other.length} other, ${empty.length} empty</button></p>`}
               ${all && html`<${Group} ...${props} fields=${[...other, ...empty].slice(0, 500)} />`}`
@@ -74,8 +74,8 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
   const column = chosen.includes(field.name);
   return html`<div class="fielditem">
     <h3 class=${opened ? 'open' : ''} data-ui="field" data-name=${field.name}>
-      <button aria-expanded=${opened} title=${`${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${visible(leafName(field.name))}</button>
-      <span>${facet && opened ? `${distinctText(facet)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${Math.round(field.fill * 100)} %`}</span>
+      <button aria-expanded=${opened} title=${field.of ? `${field.name}, in JSON` : `${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${visible(leafName(field.name))}</button>
+      <span>${facet && opened ? `${distinctText(facet)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${field.of && field.fill > 0 ? '≤ ' : ''}${Math.round(field.fill * 100)} %`}</span>
       <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
     </h3>
     ${opened && facet && (facet.stats && facet.distinct > mostValues ? html`<${NumberFacet} facet=${facet} exact=${exact(facet)} onOnly=${rest.onOnly} />` : html`<${Values} facet=${facet} exact=${exact(facet)} ...${rest} />`)}

@@ -3,6 +3,7 @@
 import { useEffect, useState } from '../../vendor/core.js';
 
 const narrow = matchMedia('(max-width: 760px)');
+const phone = matchMedia('(max-width: 600px)');
 const tight = matchMedia('(max-width: 1180px)');
 
 /**
@@ -30,6 +31,9 @@ function useMatch(query) {
 }
 
 export const useNarrow = () => useMatch(narrow);
+
+/** Whether the actions beside the tabs of a list have no place there, and go into a menu. */
+export const usePhone = () => useMatch(phone);
 
 /** Whether the actions beside a line have no place there, and go into a menu. */
 export const useTight = () => useMatch(tight);

@@ -5,6 +5,8 @@ import { searchEveryField, valuesOf } from '../lib/edit.js';
 import { formatCount, formatDuration, visible } from '../lib/format.js';
 import { isLevelWord, levels } from '../lib/levels.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
+import { formatPlace } from '../lib/url.js';
+import { exploreDefaults } from '../stores/explorestate.js';
 import { useMay } from './may.js';
 import { Empty } from './states.js';
 
@@ -49,16 +51,22 @@ function titleOf(all) {
   return all.total > 0 ? `None of the ${all.exact === false ? '≈ ' : ''}${formatCount(all.total)} rows in this range matches.` : 'No row in this range.';
 }
 
-/** Shown if the list of tables is empty. @param {{signIn: import('../stores/signin.js').SignIn}} props */
-export function NoTable({ signIn }) {
+/** Shown if there is no table, or only those of the server. @param {{signIn: import('../stores/signin.js').SignIn, others?: {db: string, name: string}[]}} props */
+export function NoTable({ signIn, others = [] }) {
   const mayAll = useMay(signIn, [['SELECT', '*.*']])?.[0];
   if (mayAll === undefined) return null;
-  if (!mayAll) {
+  if (!mayAll && others.length === 0) {
     return html`<${Empty} title="There is no table that you may read.">
       <p>You are signed in as <b>${signIn.user.value}</b>. An administrator can grant this user SELECT on tables.</p>
       <p class="acts"><a class="button" href="/dashboard/settings">See who you are, or sign in as somebody else</a></p><//>`;
   }
   return html`<${Empty} title="There is no table yet.">
     <p>The first rows that you send to a table create it.</p>
-    <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`;
+    <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p>
+    ${
+      others.length > 0 &&
+      html`<p class="quiet">The server’s own: ${others.map(
+        ({ db, name }) => html`<a class="text go" href=${formatPlace('explore', { db, t: name }, exploreDefaults)}>${db}.${name}</a> `,
+      )}</p>`
+    }<//>`;
 }

@@ -1,7 +1,7 @@
 // The patterns of the texts of a search: how often each occurs, when, and how often it occurred before.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { formatCount } from '../lib/format.js';
+import { formatCount, visible } from '../lib/format.js';
 import { isBad, levels } from '../lib/levels.js';
 import { formatTime } from '../lib/time.js';
 import { Elapsed, Empty, ErrorPanel } from './states.js';
@@ -76,9 +76,9 @@ function PatternLine({ pattern, total, zone, exact, aboutBefore, onOnly, onWitho
   return html`<li data-ui="pattern" class=${worst}>
     <span class="count">${exact ? '' : '≈ '}${formatCount(pattern.count)}<small>${share < 0.1 ? '< 0.1' : share.toFixed(1)} %</small></span>
     <${Spark} counts=${pattern.spark} level=${worst} />
-    <button class="only" title=${pattern.example.text.slice(0, 500)} onClick=${onOnly}>${pattern.pattern.split('⟨*⟩').map((part, i) => html`${i > 0 && html`<i>⟨*⟩</i>`}${part}`)}</button>
+    <button class="only" title=${visible(pattern.example.text.slice(0, 500))} onClick=${onOnly}>${pattern.pattern.split('⟨*⟩').map((part, i) => html`${i > 0 && html`<i>⟨*⟩</i>`}${visible(part)}`)}</button>
     <small title="Rows in the range before, of the same length" class=${`wide before ${pattern.before === 0 ? 'fresh' : ''}`}>${before}</small><small class="wide since" title="The first of these rows in this range">${formatTime(pattern.first, zone).slice(5, 16)}</small>
-    <button class="text not" aria-label=${`Hide rows like ${pattern.pattern.slice(0, 60)}`} title="Hide these rows" onClick=${onWithout}>−</button></li>`;
+    <button class="text not" aria-label=${`Hide rows like ${visible(pattern.pattern.slice(0, 60))}`} title="Hide these rows" onClick=${onWithout}>−</button></li>`;
 }
 
 /** @param {{counts: number[], level: string}} props */

@@ -33,17 +33,17 @@ export function TablePicker({ db, tables, all, onPick, single }) {
           if (pattern) pick(db, [pattern]);
           else if (shown[0]) pick(shown[0].db, [shown[0].name]);
         }} />
-      ${pattern && html`<button class="choice" onClick=${() => pick(db, [pattern])}>All tables ${pattern} of ${db}</button>`}
+      ${pattern && html`<button type="button" class="choice" onClick=${() => pick(db, [pattern])}>All tables ${pattern} of ${db}</button>`}
       <ul>${shown.map(
         (t) => html`<li class=${t.db === db && tables.includes(t.name) ? 'on' : ''}>
-          <button class="choice" onClick=${() => pick(t.db, [t.name])}><span>${t.db}.${t.name}</span><small>${formatCount(t.rows)} rows, ${formatBytes(t.bytes)}</small></button>
+          <button type="button" class="choice" onClick=${() => pick(t.db, [t.name])}><span>${t.db}.${t.name}</span><small>${formatCount(t.rows)} rows, ${formatBytes(t.bytes)}</small></button>
           ${
             !single &&
             t.db === db &&
             !tables.includes(t.name) &&
             tables.length > 0 &&
             tables.length < 32 &&
-            html`<button class="text" aria-label=${`add ${t.name} to the search`} onClick=${() => pick(db, [...tables, t.name])}>add</button>`
+            html`<button type="button" class="text" aria-label=${`add ${t.name} to the search`} onClick=${() => pick(db, [...tables, t.name])}>add</button>`
           }
         </li>`,
       )}</ul>
@@ -117,7 +117,7 @@ function RangeForm({ from, to, answered, zone, onRange }) {
 
   return html`<div class="quick">${quickRanges.map(
     (quick) =>
-      html`<button class="choice" aria-pressed=${quick === from && to === ''} onClick=${() => onRange(quick, '')}>${rangeText(quick, '', zone)}</button>`,
+      html`<button type="button" class="choice" aria-pressed=${quick === from && to === ''} onClick=${() => onRange(quick, '')}>${rangeText(quick, '', zone)}</button>`,
   )}</div>
     <form onSubmit=${apply}>
       <label>From<input value=${begin} onInput=${(/** @type {InputEvent} */ e) => setBegin(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>

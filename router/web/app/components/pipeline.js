@@ -11,7 +11,7 @@ import { CodeEditor, goToLine } from './code.js';
 import { Dialog } from './dialog.js';
 import { useMay, useMayWrite } from './may.js';
 import { Menu } from './menu.js';
-import { failuresOf, Failures, Faults, marksOf } from './pipelinefaults.js';
+import { failuresOf, Failures, Faults, marksOf, notesOf } from './pipelinefaults.js';
 import { SaveDialog } from './savepipeline.js';
 import { useNow } from './states.js';
 import { Samples, StoredTables, Trace } from './trace.js';
@@ -65,9 +65,9 @@ export function PipelineEditor({ stores, info, onReplay }) {
     ${pipelines.otherDraft.value && html`<${OtherDraft} pipelines=${pipelines} />`}
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /><span class="grow"></span>
-        ${mayWrite !== false && html`<span class="quiet tab-hint" aria-hidden="true">Tab indents, <kbd>Esc</kbd> <kbd>Tab</kbd> leaves</span>`}</div>
+        ${mayWrite !== false && !pipelines.dry.error.value && html`<span class="quiet tab-hint" aria-hidden="true">Tab indents, <kbd>Esc</kbd> <kbd>Tab</kbd> leaves</span>`}</div>
         <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(tested ? answer : null, steps) : undefined}
-          faults=${byLine(faults)} failing=${new Set(failures.map((f) => f.line))} onText=${pipelines.write}
+          faults=${byLine(faults)} failing=${new Set(failures.map((f) => f.line))} notes=${notesOf(faults, failures)} onText=${pipelines.write}
           complete=${complete} readOnly=${mayWrite === false} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /><${Failures} failures=${failures} of=${samples.length} onLine=${toLine} /></section>
       <section class="pane samplepane" aria-label="Samples" onDragOver=${(/** @type {DragEvent} */ e) => e.preventDefault()} onDrop=${(

@@ -43,6 +43,24 @@ export function failuresOf(records, steps) {
   return [...found.values()].sort((a, b) => a.line - b.line);
 }
 
+/**
+ * What the editor says at the ends of lines: what is wrong with each, or why samples fail there.
+ * @param {import('../lib/yamltext.js').Fault[]} faults
+ * @param {Failure[]} failures
+ * @returns {Map<number, string>}
+ */
+export function notesOf(faults, failures) {
+  /** @type {Map<number, string>} */
+  const notes = new Map();
+  const note = (/** @type {number} */ line, /** @type {string} */ text) => {
+    const known = notes.get(line);
+    notes.set(line, visible(known ? `${known}; ${text}` : text));
+  };
+  for (const { line, records, first } of failures) note(line, `${formatCount(records)} ${records === 1 ? 'fails' : 'fail'}: ${first.reason}`);
+  for (const { line, message } of faults) note(line, message.replace(/^Failed to compile VRL, error\[E\d+\]: /, ''));
+  return notes;
+}
+
 /** @param {{failures: Failure[], of: number, onLine: (line: number) => void}} props of: how many samples there are */
 export function Failures({ failures, of, onLine }) {
   if (failures.length === 0) return null;

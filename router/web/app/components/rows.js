@@ -2,7 +2,7 @@
 
 import { html, useMemo, useState } from '../../vendor/core.js';
 import { leafName, valueText, visible } from '../lib/format.js';
-import { copyLine } from '../lib/line.js';
+import { copyLine, valueOf } from '../lib/line.js';
 import { ColumnHeads } from './columnheads.js';
 import { Grain } from './grain.js';
 import { MarkLine, RowLine } from './rowline.js';
@@ -112,7 +112,10 @@ function columnWidths(columns, at, count) {
   const widths = new Map();
   for (const name of columns) {
     let most = leafName(name).length;
-    for (let i = 0; i < Math.min(count, 100); i++) most = Math.max(most, valueText(at(i)?.v[name]).length);
+    for (let i = 0; i < Math.min(count, 100); i++) {
+      const row = at(i);
+      if (row) most = Math.max(most, valueText(valueOf(row, name)).length);
+    }
     widths.set(name, Math.round(Math.min(Math.max(most, 6), 26) * 7.3));
   }
   return widths;

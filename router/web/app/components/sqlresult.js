@@ -45,6 +45,7 @@ function Result({ stores, tab, answer, statement }) {
   useEffect(() => setSort(null), [answer]);
   const order = useMemo(() => orderOf(answer, sort), [answer, sort]);
   const request = { path: '/v1/sql', form: { sql: statement, db: sql.db() } };
+  const read = tab.reads.value.value;
   const said =
     answer.affected === null || columns.length > 0
       ? `${rows.length === sql.most.value ? 'First ' : ''}${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
@@ -56,7 +57,7 @@ function Result({ stores, tab, answer, statement }) {
         ([id, name]) => html`<button class="text" data-ui=${`tab-${id}`} aria-pressed=${id === view} onClick=${() => sql.show(id)}>${name}</button>`,
       )}</div>`
     }<h2>${said}</h2>
-      <span class="quiet wide">${columns.length > 0 && `${columns.length} ${columns.length === 1 ? 'column' : 'columns'} · `}${formatDuration(answer.ms)}</span><span class="grow"></span>
+      <span class="quiet wide">${columns.length > 0 && `${columns.length} ${columns.length === 1 ? 'column' : 'columns'} · `}${formatDuration(answer.ms)}${read && html` · <span data-ui="segments-read" title="By EXPLAIN; Plan says more">${formatCount(read.segments)} of ${formatCount(read.of)} ${read.of === 1 ? 'segment' : 'segments'}</span>`}</span><span class="grow"></span>
       ${columns.length > 0 && html`<${Take} answer=${answer} order=${order} statement=${statement} db=${sql.db()} />`}
       <button class="text" onClick=${() => copyText(curlOf(request, location.origin, stores.signIn.user.value))}>Copy as curl</button></div>
     ${

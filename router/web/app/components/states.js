@@ -27,7 +27,7 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, onText, inForm 
   if (!error) return null;
   const waits = latest.retryAt.value;
   return html`<div class="error-panel" data-ui="error" role="alert">
-    <p><b>${what} failed:</b> ${error.message}${/[.!?]$/.test(error.message) ? '' : '.'}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
+    <p><b>${what} failed:</b> ${said(error)}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
     ${
       error.nearest.length > 0 &&
       html`<p>Similar: ${error.nearest.map((name) => (onNearest ? html`<button type="button" class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
@@ -42,6 +42,12 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, onText, inForm 
       ${error.request && !error.request.secret && html`<button type="button" class="text" data-ui="copy-curl" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin, error.user))}>Copy as curl</button>`}
     </p>
   </div>`;
+}
+
+/** What an error says. The place in a search text is underlined there. @param {import('../lib/api.js').ApiError} error */
+function said({ message, at }) {
+  const text = at ? message.replace(/^search text at byte \d+: /, '') : message;
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
 /** @param {{until: number}} props */

@@ -1,6 +1,7 @@
 // Completion of a search text: fields, then values of a field.
 
 import { clauseFor } from './edit.js';
+import { withPaths } from './shape.js';
 
 /** @typedef {{insert: string, text: string, note: string}} Choice */
 /**
@@ -15,7 +16,7 @@ import { clauseFor } from './edit.js';
  * @returns {Completion | null}
  */
 export function completionAt(text, caret, columns) {
-  const fields = columns.flatMap((c) => [c, ...(c.json_paths ?? []).map((path) => ({ ...c, name: `${c.name}.${path}` }))]);
+  const fields = withPaths(columns);
   const before = text.slice(0, caret);
   const word = /(?:^|[\s(])-?([^\s():="]*)$/.exec(before);
   const inField = /(?:^|[\s(])-?([A-Za-z_][^\s():="]*):((?:[^\s()"<>=~][^\s()"]*)?)$/.exec(before);

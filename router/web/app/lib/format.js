@@ -31,6 +31,7 @@ export function formatBytes(n) {
  */
 export function formatDuration(ms) {
   const steps = /** @type {[number, string][]} */ ([
+    [365 * 86400e3, ms < 730 * 86400e3 ? 'year' : 'years'],
     [86400e3, 'd'],
     [3600e3, 'h'],
     [60e3, 'min'],

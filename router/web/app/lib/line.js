@@ -15,6 +15,48 @@ const mostCharacters = 400;
  */
 
 /**
+ * The value of a field, which may be a path in a column of JSON; undefined: the row has none.
+ * @param {Row} row
+ * @param {string} name
+ * @returns {unknown}
+ */
+export function valueOf(row, name) {
+  if (row.v[name] !== undefined || !name.includes('.')) return row.v[name];
+  for (let dot = name.indexOf('.'); dot > 0; dot = name.indexOf('.', dot + 1)) {
+    const column = row.v[name.slice(0, dot)];
+    const found = typeof column === 'string' && column.startsWith('{') ? inObject(parsed(column), name.slice(dot + 1)) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** @param {string} json */
+function parsed(json) {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined; // it is cut, or only begins like JSON
+  }
+}
+
+/**
+ * The value at a path. Keys may have dots; those within others count first, as for the server.
+ * @param {unknown} object
+ * @param {string} path
+ * @returns {unknown}
+ */
+function inObject(object, path) {
+  if (typeof object !== 'object' || object === null) return undefined;
+  const values = /** @type {Record<string, unknown>} */ (object);
+  for (let dot = path.indexOf('.'); dot > 0; dot = path.indexOf('.', dot + 1)) {
+    const key = path.slice(0, dot);
+    const found = Object.hasOwn(values, key) ? inObject(values[key], path.slice(dot + 1)) : undefined;
+    if (found !== undefined) return found;
+  }
+  return Object.hasOwn(values, path) ? values[path] : undefined;
+}
+
+/**
  * @param {Row} row
  * @param {Shape} shape
  * @param {Set<string>} shown fields that have a column of their own
@@ -29,11 +71,38 @@ export function lineOf(row, shape, shown, most = mostCharacters) {
     const value = row.v[name];
     if (value === undefined || value === null || shown.has(name)) continue;
     if (length > most) break;
-    const text = valueText(value).slice(0, most);
-    length += name.length + text.length + 2;
-    rest.push({ name: name.slice(name.lastIndexOf('.') + 1), value: text });
+    for (const field of leavesOf(name, value)) {
+      if (shown.has(field.name)) continue;
+      const text = inLine(valueText(field.value), most);
+      length += field.name.length + text.length + 2;
+      rest.push({ name: field.name.slice(field.name.lastIndexOf('.') + 1), value: text });
+    }
   }
   return { message, rest };
+}
+
+/**
+ * A field; of an object of JSON, what is in it, each with its path.
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {{name: string, value: unknown}[]}
+ */
+function leavesOf(name, value) {
+  const object = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value;
+  const entries = typeof object === 'object' && object !== null && !Array.isArray(object) ? Object.entries(object) : [];
+  if (entries.length === 0) return [{ name, value }];
+  return entries.flatMap(([key, inner]) => (inner === null ? [] : leavesOf(`${name}.${key}`, inner)));
+}
+
+/**
+ * A value beside others in one line: the begin of a long one, and only the first line of a stack trace.
+ * @param {string} text
+ * @param {number} most characters; Infinity: the row is shown whole
+ */
+function inLine(text, most) {
+  if (most === Infinity) return text;
+  const end = text.search(/[\r\n]/);
+  return end > 0 ? `${text.slice(0, Math.min(end, most))}…` : text.slice(0, most);
 }
 
 /**
@@ -64,5 +133,5 @@ export function copyLine(row, shape, columns) {
   const { message, rest } = lineOf(row, shape, shown);
   const line = [message, ...rest.map((field) => `${field.name}=${field.value}`)].filter(Boolean).join(' ');
   const level = shape.level ? valueText(row.v[shape.level]) : '';
-  return [row.time, level, ...columns.map((name) => valueText(row.v[name])), line].join('\t');
+  return [row.time, level, ...columns.map((name) => valueText(valueOf(row, name))), line].join('\t');
 }

@@ -107,3 +107,15 @@ export function faultAt(statement, message) {
   const before = statement.split('\n').slice(0, Number(place[1]) - 1);
   return before.reduce((sum, line) => sum + line.length + 1, 0) + Number(place[2]) - 1;
 }
+
+/**
+ * How many segments a statement reads, by the answer to EXPLAIN; null: none has one, or EXPLAIN does not say it of all tables.
+ * @param {unknown[][]} rows
+ * @returns {{segments: number, of: number} | null}
+ */
+export function segmentsRead(rows) {
+  const text = rows.filter(([key]) => key === 'segments' || key === 'split').join('\n');
+  const counts = [...text.matchAll(/(\d+) of (\d+) segments/g)].map(([, segments, of]) => [Number(segments), Number(of)]);
+  const sum = (/** @type {number} */ at) => counts.reduce((total, pair) => total + pair[at], 0);
+  return sum(1) > 0 && !text.includes('nothing was fetched') ? { segments: sum(0), of: sum(1) } : null;
+}

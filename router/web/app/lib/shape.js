@@ -1,6 +1,19 @@
-// The roles of a table's fields.
+// The fields of a table: their roles, and those within columns of JSON.
 
 /** @typedef {{name: string, role: string | null, rank: number}} FieldInfo */
+
+/**
+ * The fields of a table, with the paths in its columns of JSON before each of these.
+ * @template {{name: string, json_paths?: string[]}} F
+ * @param {F[]} fields
+ * @returns {(F & {of?: F})[]} of: the column of a path. How many rows have the path is not known: at most those with the column
+ */
+export function withPaths(fields) {
+  return fields.flatMap((column) => [
+    ...(column.json_paths ?? []).map((path) => ({ ...column, name: `${column.name}.${path}`, json_paths: [], of: column })),
+    column,
+  ]);
+}
 
 /**
  * @param {{fields: FieldInfo[], time: string, levels: string | null} | null} answer of /v1/explore/fields

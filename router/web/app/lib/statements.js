@@ -60,6 +60,11 @@ export function changesIn(text) {
   return splitStatements(text).filter((statement) => changing.test(withoutComment(statement)));
 }
 
+/** Reports whether a text is one statement that only reads rows. @param {string} text */
+export function isQuery(text) {
+  return splitStatements(text).filter(Boolean).length === 1 && /^(select|with|from)\b/i.test(withoutComment(text));
+}
+
 /**
  * What a statement does that cannot be undone.
  * @typedef {{verb: 'drop' | 'truncate' | 'delete', kind: string, db: string, name: string}} Loss db: of a column, its table

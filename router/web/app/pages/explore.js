@@ -24,6 +24,7 @@ import { curlOf } from '../lib/api.js';
 import { formatCount, visible, visibleLines } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
 import { formatPlace } from '../lib/url.js';
+import { exploreDefaults } from '../stores/explorestate.js';
 import { sqlPieces } from '../lib/sqltext.js';
 
 /** @typedef {import('../main.js').Stores} Stores */
@@ -40,6 +41,7 @@ export function ExplorePage({ stores }) {
   const { explore, tables, prefs } = stores;
   const state = explore.state.value;
   const key = JSON.stringify([state.db, state.tables, state.q, state.from, state.to, state.by, state.order, state.partial, explore.roles.value]);
+  const byDefault = useRef(!state.asked); // the table is the one that was used last, and may be gone
   useMemo(() => explore.comeBack(), []); // before the rows of the former list are drawn, which is then at its top
   useEffect(() => explore.runOnce(), [key]);
   useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
@@ -69,11 +71,15 @@ export function ExplorePage({ stores }) {
   const all = tables.all.value;
   const exists = all.some((t) => t.db === state.db && t.name === state.tables[0]);
   useEffect(() => {
-    if (exists) prefs.table.value = state.tables[0];
+    if (exists && state.db === exploreDefaults.db) prefs.table.value = state.tables[0];
+    if (exists) byDefault.current = false;
   }, [exists, key]);
-  if (tables.latest.value.value && all.length === 0) return html`<h1 class="hidden">Explore</h1><${NoTable} signIn=${stores.signIn} />`;
-  if (!exists && !state.asked && all.length > 0) {
-    const table = biggest(all);
+  const own = all.filter((t) => t.db !== 'svc_private');
+  if (tables.latest.value.value && own.length === 0 && !state.asked) {
+    return html`<h1 class="hidden">Explore</h1><${NoTable} signIn=${stores.signIn} others=${all} />`;
+  }
+  if (!exists && byDefault.current && own.length > 0) {
+    const table = biggest(own);
     queueMicrotask(() => explore.set({ db: table.db, t: [table.name] }, { replace: true }));
   }
   const error = explore.first.error.value ?? explore.fields.error.value;
@@ -108,14 +114,15 @@ function useKeptFocus(shown) {
     if (before.current === shown) return;
     before.current = shown;
     if (document.activeElement !== document.body) return;
-    const list = document.querySelector('.list [data-ui=rows]') ?? document.querySelector('.list .tabs [aria-pressed=true]');
+    const view = shown.startsWith('rows') ? null : document.querySelector('.list .tabs [aria-pressed=true]');
+    const list = document.querySelector('.list [data-ui=rows]') ?? view; // a list that is loading takes the keys without it
     /** @type {HTMLElement | null} */ (list)?.focus({ preventScroll: true });
   }, [shown]);
 }
 
 /** @param {import('../stores/tables.js').TableInfo[]} all */
 function biggest(all) {
-  return all.reduce((best, t) => (t.db !== 'svc_private' && (best.db === 'svc_private' || t.rows > best.rows) ? t : best));
+  return all.reduce((best, t) => (t.rows > best.rows ? t : best));
 }
 
 /** The SQL of the search. @param {{stores: import('../main.js').Stores}} props */
@@ -174,7 +181,7 @@ function Panes({ stores }) {
   return html`<div class=${`panes ${opened || lost ? '' : 'no-detail'} ${hidden ? 'no-fields' : ''} ${fieldsOpen ? 'fields-open' : ''}`} style=${{ '--left': `${left}px`, '--right': `${right}px` }}>
     ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
     ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
-    <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
+    <${FieldList} onClose=${() => setFields(false)} fields=${explore.listed.value} useful=${explore.usefulFields().map((f) => f.name)}
       chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []} failed=${html`<${ErrorPanel} latest=${explore.facets} what="Counting the values" />`} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
       text=${state.q} shape=${shape} levels=${explore.levels.value} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} onFind=${explore.findValues} />
@@ -202,7 +209,7 @@ function Panes({ stores }) {
         html`<div class="foot"><span>${list.count > 0 && !failed && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
         ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them, D compares ${explore.pickedRows().length === 2 ? 'them' : 'the first and the last'}</span>`}
         <span class="grow">${answer?.read?.of > 0 && !failed && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
-        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span><kbd>?</kbd> all keys</span></div>`
+        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>`
       }
     </section>`
     }

@@ -1,12 +1,13 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
-import { batch, computed, effect, signal } from '../../vendor/core.js';
+import { batch, computed, effect, signal, untracked } from '../../vendor/core.js';
 import { quoteFault, replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { levelNames, levelsOf, toggleLevel } from '../lib/leveledit.js';
 import { levelOf } from '../lib/levels.js';
-import { shapeOf } from '../lib/shape.js';
+import { parseSearch } from '../lib/search.js';
+import { shapeOf, withPaths } from '../lib/shape.js';
 import { joinNames } from '../lib/url.js';
 import { createColumns } from './columns.js';
 import { createExploreState, createNamedFields, exploreDefaults } from './explorestate.js';
@@ -18,7 +19,7 @@ import { createSelection } from './selection.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 /** @typedef {ReturnType<typeof createExplore>} Explore */
-/** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number}} Field */
+/** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number, json_paths?: string[]}} Field */
 
 const longestWait = 60; // ms that the counts wait for the range of the rows
 const firstOpen = 5; // fields that are open before somebody opens others
@@ -37,12 +38,16 @@ export function createExplore({ api, place, prefs, clock, session }) {
   const named = createNamedFields(state, fields);
   const columns = createColumns({ state, cols: named.cols, set, param, prefs });
 
-  const draft = signal(state.value.q);
+  const draft = signal(state.value.q); // what stands in the search box
+  let under = state.value.q; // the search over which it was written
   const reload = createReload(session, () => {
     const { db, tables, q, from, to, order } = state.value;
     return JSON.stringify([db, tables, q, from, to, order, columns.roles.value]);
   });
-  effect(() => reload.keep('draft', draft.value));
+  effect(() => {
+    const text = draft.value;
+    untracked(() => reload.keep('draft', text)); // another address does not make it the text of another search
+  });
   const first = createLatest(clock);
   const hits = createLatest(clock);
   const facets = createLatest(clock);
@@ -60,6 +65,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   let drawn = false; // the page was drawn before
 
   const shape = computed(() => shapeOf(fields.value.value));
+  const listed = computed(() => withPaths(/** @type {Field[]} */ (fields.value.value?.fields ?? [])));
   const levelsBy = computed(() => levelNames(shape.value, fields.value.value?.fields ?? []));
   const marks = computed(() => wantedWords(state.value.q));
   const total = computed(() => hits.value.value?.total ?? null);
@@ -140,10 +146,24 @@ export function createExplore({ api, place, prefs, clock, session }) {
     await countFields();
   }
 
+  /** Puts the search that runs into the box. What a reader has typed over the same search stays. */
+  function beginDraft() {
+    const kept = reload.take('draft');
+    if (kept !== null) draft.value = kept;
+    else if (state.value.q !== under) draft.value = state.value.q;
+    under = state.value.q;
+    reload.keep('draft', draft.value);
+  }
+
+  /** The text that a click edits: what is typed, if it is a search. */
+  function clicked() {
+    return parseSearch(draft.value).fault ? state.value.q : draft.value;
+  }
+
   /** Forgets what belongs to the run before. @param {boolean} again */
   function forget(again) {
     batch(() => {
-      if (!again) draft.value = reload.take('draft') ?? state.value.q;
+      if (!again) beginDraft();
       begin.value = '';
       [newer, reads, more, facets, hits].forEach((latest) => latest.cancel());
       reads.value.value = null;
@@ -219,17 +239,15 @@ export function createExplore({ api, place, prefs, clock, session }) {
   function firstFields() {
     const level = shape.value.level && shape.value.scheme !== 'status' ? [shape.value.level] : [];
     const useful = usefulFields()
-      .filter((/** @type {Field} */ f) => f.unique < 0.5)
-      .map((/** @type {Field} */ f) => f.name);
+      .filter((f) => f.unique < 0.5)
+      .map((f) => f.name);
     return [...new Set([...level, ...useful])].slice(0, firstOpen);
   }
 
   /** Fields that tell rows apart: those with a few values that many rows have. */
   function usefulFields() {
-    /** @type {Field[]} */
-    const all = fields.value.value?.fields ?? [];
-    return all
-      .filter((f) => f.fill >= 0.05 && f.role !== 'time' && f.role !== 'message' && f.role !== 'error' && f.role !== 'trace')
+    return listed.value
+      .filter((f) => f.fill >= 0.05 && !f.json_paths?.length && f.role !== 'time' && f.role !== 'message' && f.role !== 'error' && f.role !== 'trace')
       .sort((a, b) => a.rank - b.rank)
       .slice(0, 20);
   }
@@ -355,6 +373,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
       const at = (first.error.value ?? fields.error.value)?.at;
       return at ? quoteFault(state.value.q, at) : state.value.q;
     },
+    listed,
     usefulFields,
     ...named,
     ignored,
@@ -386,20 +405,20 @@ export function createExplore({ api, place, prefs, clock, session }) {
     findValues: (field, prefix) => valuesOf({ query: chosenValues(state.value.q, field).size > 0 ? '' : state.value.q, field, prefix, limit: 20 }),
     cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
     /** @param {string} clause @param {{view?: string, row?: string}} [also] */
-    only: (clause, also) => search(toggleClause(state.value.q, clause), also),
+    only: (clause, also) => search(toggleClause(clicked(), clause), also),
     /** Only rows with a value of the row that is open, which stays open. @param {string} clause */
-    onlyLikeOpened: (clause) => search(toggleClause(state.value.q, clause), { row: state.value.row }),
+    onlyLikeOpened: (clause) => search(toggleClause(clicked(), clause), { row: state.value.row }),
     /** Any of these. @param {string} field @param {string} value */
     either(field, value) {
       const names = levelsBy.value;
-      if (!names.includes(field)) return search(toggleAny(state.value.q, field, value, '='));
+      if (!names.includes(field)) return search(toggleAny(clicked(), field, value, '='));
       const level = levelOf(value, shape.value.scheme);
-      return search(level === 'other' ? toggleAny(state.value.q, field, value, ':') : toggleLevel(state.value.q, names, value, level));
+      return search(level === 'other' ? toggleAny(clicked(), field, value, ':') : toggleLevel(clicked(), names, value, level));
     },
     /** The levels that the search asks for, or leaves out. */
     levels: computed(() => levelsOf(state.value.q, levelsBy.value)),
     /** @param {string} clause */
-    without: (clause) => search(toggleExclusion(state.value.q, clause)),
+    without: (clause) => search(toggleExclusion(clicked(), clause)),
     /** @param {string} name */
     toggleField(name) {
       const open = openFields.value;

@@ -2,6 +2,7 @@
 
 import { computed } from '../../vendor/core.js';
 import { hourBefore, isSwapped, parseEnd } from '../lib/time.js';
+import { withPaths } from '../lib/shape.js';
 import { splitNames, unknownParts } from '../lib/url.js';
 
 const mostFields = 4096; // that the server lists
@@ -83,7 +84,7 @@ export function createExploreState(place, prefs) {
  * @param {Pick<import('./latest.js').Latest<any>, 'value'>} fields the answer that lists them
  */
 export function createNamedFields(state, fields) {
-  const names = computed(() => new Set(fields.value.value?.fields.map((/** @type {{name: string}} */ f) => f.name)));
+  const names = computed(() => new Set(withPaths(fields.value.value?.fields ?? []).map((/** @type {{name: string}} */ f) => f.name)));
   const isThere = (/** @type {string} */ name) => names.value.size === 0 || names.value.size >= mostFields || names.value.has(name);
   const groups = (/** @type {string} */ by) => by === 'level' || by === 'none' || isThere(by);
   return {

@@ -2,9 +2,10 @@
 
 import { computed, effect, signal, untracked } from '../../vendor/core.js';
 import { isAbort } from '../lib/api.js';
-import { faultAt } from '../lib/results.js';
+import { faultAt, segmentsRead } from '../lib/results.js';
 import { tablesIn } from '../lib/sqlcomplete.js';
 import { quoteText } from '../lib/sqlquote.js';
+import { isQuery } from '../lib/statements.js';
 import { createLatest } from './latest.js';
 
 /** @typedef {import('../lib/api.js').SqlResult} SqlResult */
@@ -30,6 +31,7 @@ function createTab(text, clock) {
     text: signal(text),
     ran: signal(''), // the statement that ran last
     latest: /** @type {import('./latest.js').Latest<SqlResult>} */ (createLatest(clock)),
+    reads: /** @type {import('./latest.js').Latest<ReturnType<typeof segmentsRead>>} */ (createLatest(clock)), // what it reads, by EXPLAIN
     plan: /** @type {import('./latest.js').Latest<SqlResult>} */ (createLatest(clock)),
   };
 }
@@ -118,6 +120,7 @@ export function createSql({ api, place, storage, clock, history }) {
     closeTab(closed) {
       closed.latest.cancel();
       closed.plan.cancel();
+      closed.reads.cancel();
       const left = tabs.value.filter((t) => t !== closed);
       tabs.value = left.length > 0 ? left : [createTab('', clock)];
       at.value = Math.min(at.value, tabs.value.length - 1);
@@ -158,7 +161,9 @@ export function createSql({ api, place, storage, clock, history }) {
     explain: (statement) => tab.value.plan.run((signal) => api.sql(`EXPLAIN ANALYZE ${statement}`, { signal, db: db() })),
     /** @param {string} statement */
     run(statement) {
-      const { text, ran, latest } = tab.value;
+      const { text, ran, latest, reads } = tab.value;
+      reads.cancel();
+      reads.value.value = null;
       if (statement !== ran.value) latest.value.value = latest.error.value = null; // they belong to another statement
       ran.value = statement;
       const ended = remember(statement);
@@ -168,6 +173,7 @@ export function createSql({ api, place, storage, clock, history }) {
         try {
           const answer = await api.sql(statement, { signal, db: db(), limit: most.value });
           ended(false);
+          if (isQuery(statement)) void reads.run(async (signal) => segmentsRead((await api.sql(`EXPLAIN ${statement}`, { signal, db: db() })).rows));
           return answer;
         } catch (error) {
           ended(!isAbort(error));
