@@ -5,9 +5,9 @@ import (
 	"cordwood/router/pgwire/value"
 )
 
-// The limits on prepared statements of a connection.
+// The limits on prepared statements of a connection. Drivers keep hundreds of them, pgx 512 by default.
 const (
-	maxPrepared     = 256
+	maxPrepared     = 1000
 	maxPreparedText = 4 << 20
 	// maxStatement is the maximum length of a statement with its values. maxInsert is the same for INSERT: enough for a
 	// Bind message whose binary values become hexadecimal digits.
@@ -51,8 +51,9 @@ func (p *prepared) bind(values []string) (*command, error) {
 	return &cmd, nil
 }
 
-// The memory of a rewrite.Place, of a parameter's type, and of a column without its name.
+// The memory of a statement itself, of a rewrite.Place, of a parameter's type, and of a column without its name.
 const (
+	preparedBytes  = 512
 	placeBytes     = 24
 	parameterBytes = 8
 	columnBytes    = 32
@@ -60,7 +61,7 @@ const (
 
 // weight returns the approximate memory of the statement, in bytes.
 func (p *prepared) weight() int {
-	n := len(p.cmd.text) + placeBytes*len(p.places) + parameterBytes*len(p.params)
+	n := preparedBytes + len(p.cmd.text) + placeBytes*len(p.places) + parameterBytes*len(p.params)
 	for _, col := range p.columns {
 		n += columnBytes + len(col.name)
 	}
