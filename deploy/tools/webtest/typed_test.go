@@ -73,6 +73,10 @@ func TestPathsOfJSON(t *testing.T) {
 	b.click(`[data-ui=field][data-name="k.labels.app"] button`)
 	b.click(`[data-ui=value][data-value=cart] [data-ui=value-in]`)
 	b.until(searchText + ` === 'k.labels.app=cart' && document.querySelector('[data-ui=total]').textContent === '2 rows'`)
+	b.click(`[data-ui=row]`)
+	b.click(`[data-ui=detail-field][data-name="k.zone"] [data-ui=value-out]`)
+	b.until(`/^k.labels.app=cart -k.zone=[ab]$/.test(` + searchText + `) &&
+		document.querySelector('[data-ui=total]').textContent === '1 row'`)
 }
 
 // TestPatternsShowHiddenCharacters checks that a pattern does not reverse what stands behind it.

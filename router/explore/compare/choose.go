@@ -36,18 +36,21 @@ func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string,
 	return list, unique, nil
 }
 
-// usefulFields returns the names of at most MaxFields fields whose values may tell rows apart.
+// usefulFields returns the names of at most MaxFields fields whose values may tell rows apart. Of a JSON column these
+// are its paths.
 func usefulFields(about *fields.Answer) (names []string) {
 	for _, f := range about.Ranked() {
-		if f.Fill == 0 || f.Role != nil && (*f.Role == roles.Time || *f.Role == roles.Message) || f.Type == "Json" ||
-			f.Type == "Binary" {
-			continue
-		}
-		if len(names) < MaxFields {
+		switch {
+		case f.Fill == 0 || f.Role != nil && (*f.Role == roles.Time || *f.Role == roles.Message) || f.Type == "Binary":
+		case f.Type == "Json":
+			for _, path := range f.JSONPaths {
+				names = append(names, f.Name+"."+path)
+			}
+		default:
 			names = append(names, f.Name)
 		}
 	}
-	return names
+	return names[:min(len(names), MaxFields)]
 }
 
 // field finds a field in the tables. At least one of them must have it.

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
+
+	"cordwood/router/explore/fields"
+	"cordwood/router/explore/roles"
 )
 
 // scored returns the score of a field whose values have these counts in a and b.
@@ -82,5 +86,24 @@ func TestScattered(t *testing.T) {
 		if got := f.scattered(of); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
+	}
+}
+
+// TestUsefulFields checks that the paths of a JSON column are compared in its place.
+func TestUsefulFields(t *testing.T) {
+	message := roles.Message
+	about := &fields.Answer{Fields: []fields.Field{
+		{Name: "msg", Type: "String", Role: &message, Fill: 1, Rank: 1},
+		{Name: "k", Type: "Json", Fill: 1, Rank: 2, JSONPaths: []string{"app", "labels.zone"}},
+		{Name: "raw", Type: "Binary", Fill: 1, Rank: 3},
+		{Name: "host", Type: "String", Fill: 1, Rank: 4},
+		{Name: "gone", Type: "Json", Rank: 5},
+	}}
+	if names := usefulFields(about); !slices.Equal(names, []string{"k.app", "k.labels.zone", "host"}) {
+		t.Errorf("these are compared: %q", names)
+	}
+	about.Fields[1].JSONPaths = slices.Repeat([]string{"app"}, 2*MaxFields)
+	if names := usefulFields(about); len(names) != MaxFields {
+		t.Errorf("%d fields are compared", len(names))
 	}
 }

@@ -1,1 +1,1 @@
-import"./chunk-5YSMSA4K.js";
+import"./chunk-SXVW7VML.js";

@@ -193,19 +193,20 @@ test('the line of a row', () => {
   const row = { id: 'x', time: '2026-01-05T10:00:00Z', table: 't', v: { level: 'info', msg: 'hi', 'k.pod': 'p', n: 0, o: { a: 1 } } };
   assert.deepEqual(lineOf(row, shape, new Set(['k.pod'])).rest, [
     { name: 'n', value: '0' },
-    { name: 'a', value: '1' },
+    { name: 'o', value: '{"a":1}' },
   ]);
-  assert.equal(copyLine(row, shape, ['k.pod']), '2026-01-05T10:00:00Z\tinfo\tp\thi n=0 a=1');
+  assert.equal(copyLine(row, shape, ['k.pod']), '2026-01-05T10:00:00Z\tinfo\tp\thi n=0 o={"a":1}');
   assert.ok(lineOf({ ...row, v: { msg: 'x'.repeat(5000) } }, shape, new Set()).message.length <= 800);
 });
 
 test('what is in JSON stands in the line, in a column and among the fields by its path', () => {
-  const shape = { time: 'ts', level: null, scheme: null, message: null, order: ['k', 'stack', 'list'] };
+  const shape = { time: 'ts', level: null, scheme: null, message: null, order: ['k', 'stack', 'list'], json: new Set(['k']) };
   const k = '{"labels":{"app":"cart","v.w":null},"user.name":"ann","user":{"id":7}}';
   const row = { id: 'x', time: '', table: 't', v: { k, stack: 'a failed\n\tat b', list: '[1,2]', cut: '{"a":"unfinis' } };
   const line = (/** @type {Set<string>} */ shown, /** @type {number} */ most) => lineOf(row, shape, shown, most).rest.map((f) => `${f.name}=${f.value}`);
   assert.deepEqual(line(new Set(), 400), ['app=cart', 'name=ann', 'id=7', 'stack=a failed…', 'list=[1,2]']);
   assert.deepEqual(line(new Set(['k.labels.app', 'k.user.name']), Infinity), ['id=7', 'stack=a failed\n\tat b', 'list=[1,2]']);
+  assert.deepEqual(lineOf(row, { ...shape, json: new Set() }, new Set()).rest[0], { name: 'k', value: k }, 'a text that looks like JSON has no fields');
   const values = ['k.labels.app', 'k.user.name', 'k.user.id', 'k.user', 'k.no.such', 'stack.a', 'cut.a', 'k'].map((name) => valueOf(row, name));
   assert.deepEqual(values, ['cart', 'ann', 7, { id: 7 }, undefined, undefined, undefined, k]);
   const fields = [{ name: 'k', json_paths: ['a', 'b.c'] }, { name: 'n' }];

@@ -59,7 +59,7 @@ function OtherFields({ answer, search, fields }) {
     ['Alike in both', answer.same.filter((name) => !fixed.includes(name))],
     ['The same by the search', fixed],
     ['Too many different values to compare', answer.unique],
-    ['Not compared', fields.filter((f) => f.fill > 0 && f.role !== 'time' && !said.has(f.name)).map((f) => f.name)],
+    ['Not compared', fields.filter((f) => f.fill > 0 && f.role !== 'time' && !f.json_paths?.length && !said.has(f.name)).map((f) => f.name)],
   ];
   return groups.map(
     ([title, names]) =>

@@ -4,6 +4,7 @@ import { html, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
 import { formatBytes, formatCount, indentedJson, leafName, valueText, visible, withLines } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
+import { leavesOf } from '../lib/line.js';
 import { describeTime, partsOfTime } from '../lib/time.js';
 import { copyText } from './copy.js';
 import { Marked } from './marked.js';
@@ -47,13 +48,26 @@ export function Detail(props) {
       <button class="text" onClick=${() => copyText(JSON.stringify({ [shape.time]: row.time, ...row.v }, null, 2))}>JSON</button>
       <button class="text" onClick=${() => copyText(props.link)}>Link</button>
     </div>
-    <dl>${[...new Set(names)].map((name) => html`<${DetailField} key=${name} name=${name} ...${props} />`)}</dl>
+    <dl>${[...new Set(/** @type {string[]} */ (names))].flatMap((name) => fieldsIn(row, shape, name)).map(({ name, value }) => html`<${DetailField} key=${name} name=${name} value=${value} ...${props} />`)}</dl>
   </section>`;
 }
 
+const mostInObject = 60; // fields of an object of JSON; a larger one is shown as its text
+
+/**
+ * A field, or those in it if its column has JSON.
+ * @param {import('../lib/line.js').Row} row
+ * @param {import('../lib/line.js').Shape} shape
+ * @param {string} name
+ */
+function fieldsIn(row, shape, name) {
+  const whole = [{ name, value: row.v[name] }];
+  const inside = shape.json?.has(name) && !row.cut?.[name] ? leavesOf(name, row.v[name]) : whole;
+  return inside.length > 0 && inside.length <= mostInObject ? inside : whole;
+}
+
 /** @param {any} props */
-function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onColumn, shareOf }) {
-  const value = row.v[name];
+function DetailField({ name, value, row, marks, columns, trace, onOnly, onWithout, onColumn, shareOf }) {
   const share = shareOf?.(name, value);
   const text = valueText(value);
   const object = typeof value === 'object';

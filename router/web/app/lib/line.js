@@ -12,6 +12,7 @@ const mostCharacters = 400;
  * @property {string | null} scheme of levels
  * @property {string | null} message
  * @property {string[]} order the other fields
+ * @property {Set<string>} [json] columns whose values are objects of JSON, with fields of their own
  */
 
 /**
@@ -71,7 +72,7 @@ export function lineOf(row, shape, shown, most = mostCharacters) {
     const value = row.v[name];
     if (value === undefined || value === null || shown.has(name)) continue;
     if (length > most) break;
-    for (const field of leavesOf(name, value)) {
+    for (const field of shape.json?.has(name) ? leavesOf(name, value) : [{ name, value }]) {
       if (shown.has(field.name)) continue;
       const text = inLine(valueText(field.value), most);
       length += field.name.length + text.length + 2;
@@ -82,12 +83,12 @@ export function lineOf(row, shape, shown, most = mostCharacters) {
 }
 
 /**
- * A field; of an object of JSON, what is in it, each with its path.
+ * What is in an object of JSON, each with its path; the field itself, if it is something else.
  * @param {string} name
  * @param {unknown} value
  * @returns {{name: string, value: unknown}[]}
  */
-function leavesOf(name, value) {
+export function leavesOf(name, value) {
   const object = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value;
   const entries = typeof object === 'object' && object !== null && !Array.isArray(object) ? Object.entries(object) : [];
   if (entries.length === 0) return [{ name, value }];

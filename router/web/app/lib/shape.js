@@ -1,6 +1,6 @@
 // The fields of a table: their roles, and those within columns of JSON.
 
-/** @typedef {{name: string, role: string | null, rank: number}} FieldInfo */
+/** @typedef {{name: string, type?: string, role: string | null, rank: number}} FieldInfo */
 
 /**
  * The fields of a table, with the paths in its columns of JSON before each of these.
@@ -32,5 +32,6 @@ export function shapeOf(answer) {
     scheme: answer.levels,
     message,
     order: order.filter((name) => !skipped.has(name)),
+    json: new Set(answer.fields.filter((f) => f.type === 'Json').map((f) => f.name)),
   };
 }
