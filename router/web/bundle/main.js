@@ -1,1 +1,1 @@
-import"./chunk-SXVW7VML.js";
+import"./chunk-OYUOI726.js";

@@ -1,12 +1,9 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
-import { batch, computed, effect, signal, untracked } from '../../vendor/core.js';
-import { quoteFault, replaceBytes, toggleAny, toggleClause, toggleExclusion, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
+import { batch, computed, effect, signal } from '../../vendor/core.js';
+import { quoteFault, replaceBytes, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
-import { levelNames, levelsOf, toggleLevel } from '../lib/leveledit.js';
-import { levelOf } from '../lib/levels.js';
-import { parseSearch } from '../lib/search.js';
 import { shapeOf, withPaths } from '../lib/shape.js';
 import { joinNames } from '../lib/url.js';
 import { createColumns } from './columns.js';
@@ -15,6 +12,7 @@ import { createLatest } from './latest.js';
 import { createNeighbours } from './neighbours.js';
 import { createReload } from './reload.js';
 import { createRowList, pageSize } from './rowlist.js';
+import { createClicks, createDraft } from './searchtext.js';
 import { createSelection } from './selection.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
@@ -38,16 +36,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
   const named = createNamedFields(state, fields);
   const columns = createColumns({ state, cols: named.cols, set, param, prefs });
 
-  const draft = signal(state.value.q); // what stands in the search box
-  let under = state.value.q; // the search over which it was written
   const reload = createReload(session, () => {
     const { db, tables, q, from, to, order } = state.value;
     return JSON.stringify([db, tables, q, from, to, order, columns.roles.value]);
   });
-  effect(() => {
-    const text = draft.value;
-    untracked(() => reload.keep('draft', text)); // another address does not make it the text of another search
-  });
+  const { draft, begin: beginDraft } = createDraft(state, reload);
   const first = createLatest(clock);
   const hits = createLatest(clock);
   const facets = createLatest(clock);
@@ -66,7 +59,6 @@ export function createExplore({ api, place, prefs, clock, session }) {
 
   const shape = computed(() => shapeOf(fields.value.value));
   const listed = computed(() => withPaths(/** @type {Field[]} */ (fields.value.value?.fields ?? [])));
-  const levelsBy = computed(() => levelNames(shape.value, fields.value.value?.fields ?? []));
   const marks = computed(() => wantedWords(state.value.q));
   const total = computed(() => hits.value.value?.total ?? null);
   const refused = computed(() => first.error.value?.status === 400 || fields.error.value?.status === 400);
@@ -144,20 +136,6 @@ export function createExplore({ api, place, prefs, clock, session }) {
     }
     await Promise.all([rows.then(rowList.beginAtRow).then(rowList.loadIfSeen), count(same)]);
     await countFields();
-  }
-
-  /** Puts the search that runs into the box. What a reader has typed over the same search stays. */
-  function beginDraft() {
-    const kept = reload.take('draft');
-    if (kept !== null) draft.value = kept;
-    else if (state.value.q !== under) draft.value = state.value.q;
-    under = state.value.q;
-    reload.keep('draft', draft.value);
-  }
-
-  /** The text that a click edits: what is typed, if it is a search. */
-  function clicked() {
-    return parseSearch(draft.value).fault ? state.value.q : draft.value;
   }
 
   /** Forgets what belongs to the run before. @param {boolean} again */
@@ -325,8 +303,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
     return undefined;
   }
 
+  const clicks = createClicks({ state, draft, shape, fields: listed, search });
+
   return {
     ...rowList,
+    ...clicks,
     ...selection,
     ...neighbours,
     ...columns,
@@ -404,21 +385,6 @@ export function createExplore({ api, place, prefs, clock, session }) {
     /** Values that begin so, in the search; a search for other values of the field does not count. @param {string} field @param {string} prefix */
     findValues: (field, prefix) => valuesOf({ query: chosenValues(state.value.q, field).size > 0 ? '' : state.value.q, field, prefix, limit: 20 }),
     cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
-    /** @param {string} clause @param {{view?: string, row?: string}} [also] */
-    only: (clause, also) => search(toggleClause(clicked(), clause), also),
-    /** Only rows with a value of the row that is open, which stays open. @param {string} clause */
-    onlyLikeOpened: (clause) => search(toggleClause(clicked(), clause), { row: state.value.row }),
-    /** Any of these. @param {string} field @param {string} value */
-    either(field, value) {
-      const names = levelsBy.value;
-      if (!names.includes(field)) return search(toggleAny(clicked(), field, value, '='));
-      const level = levelOf(value, shape.value.scheme);
-      return search(level === 'other' ? toggleAny(clicked(), field, value, ':') : toggleLevel(clicked(), names, value, level));
-    },
-    /** The levels that the search asks for, or leaves out. */
-    levels: computed(() => levelsOf(state.value.q, levelsBy.value)),
-    /** @param {string} clause */
-    without: (clause) => search(toggleExclusion(clicked(), clause)),
     /** @param {string} name */
     toggleField(name) {
       const open = openFields.value;
