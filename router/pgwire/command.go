@@ -130,6 +130,8 @@ func (cmd *command) definition(s *scanner) {
 			"TYPE", "DOMAIN", "SEQUENCE", "TRIGGER", "POLICY", "PUBLICATION", "SUBSCRIPTION", "PROCEDURE", "AGGREGATE") != "":
 		what := strings.ToUpper(s.toks[s.at-1].Value)
 		cmd.session = refused(verb+" "+what, orElse(kindsRefused[what], "cordwood has no objects of this kind"))
+	case s.acceptAny("LOCAL", "GLOBAL") != "" && s.acceptAny("TEMP", "TEMPORARY") != "":
+		cmd.session = refused(verb+" TEMPORARY", noTemporary)
 	case s.accept("GROUP"):
 		cmd.session = refused(verb+" GROUP", "use "+verb+" ROLE")
 	}

@@ -37,6 +37,7 @@ func TestSimple(t *testing.T) {
 		{sql: "CREATE SCHEMA s", tag: "CREATE DATABASE"},
 		{sql: "DROP SCHEMA s CASCADE", tag: "DROP DATABASE"},
 		{sql: "CREATE TEMP TABLE t (a int)", state: "0A000"},
+		{sql: "CREATE LOCAL TEMPORARY TABLE t (a int)", state: "0A000"},
 		{sql: "UPDATE logs SET host = ''", state: "0A000"},
 		{sql: "SELECT nope", state: "42703"},
 		{sql: "SELEC 1", state: "42601"},

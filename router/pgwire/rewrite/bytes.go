@@ -60,6 +60,20 @@ func converted(name string) expand {
 	}
 }
 
+// fromBytes rewrites convert_from. A literal is bytes.
+func fromBytes(r *rewriter, args []string) (string, bool) {
+	if len(args) == 2 {
+		if text, ok := literalOf(args[0]); ok {
+			literal, err := value.Literal(value.Bytea, value.FormatText, []byte(text))
+			if err != nil {
+				return "", false
+			}
+			args[0] = literal
+		}
+	}
+	return converted("decode")(r, args)
+}
+
 // overlay rewrites overlay(x PLACING y FROM a [FOR n]) and overlay(x, y, a [, n]).
 func overlay(_ *rewriter, args []string) (string, bool) {
 	if len(args) == 1 {

@@ -25,25 +25,48 @@ func (r *rewriter) bareWord(t tok) (string, bool) {
 	if r.at(1).sym(".") || r.last().word("AS") {
 		return "", false
 	}
-	switch strings.ToLower(t.val) {
-	case "current_user", "session_user", "current_role":
-		return quote(r.s.User), true
-	case "user":
+	name := strings.ToLower(t.val)
+	if text := r.sessionName(name); text != "" {
+		if !r.inFrom() {
+			return text, true
+		}
+		text = "(SELECT " + text + " AS " + name + ")"
+		if !r.aliased(1) {
+			text += " AS " + name
+		}
+		return text, true
+	}
+	if name == "user" {
 		// Logs have columns of this name, and their users write it without quotes.
 		return quote(r.s.User), t.kind == statement.TokenWord && !r.userColumn()
-	case "current_catalog":
-		return quote(r.s.Catalog), true
-	case "current_schema":
-		return quote(first(r.s.Path)), true
 	}
 	return "", false
+}
+
+// sessionName returns the value of a keyword that is a name of the session, or an empty string.
+func (r *rewriter) sessionName(word string) string {
+	switch word {
+	case "current_user", "session_user", "current_role":
+		return quote(r.s.User)
+	case "current_catalog":
+		return quote(r.s.Catalog)
+	case "current_schema":
+		return quote(first(r.s.Path))
+	}
+	return ""
 }
 
 // findUserColumn reports whether the statement reads a table with a column called user, or gives this name to a column
 // itself. Then the word is that column, and otherwise the user, as in PostgreSQL.
 func (r *rewriter) findUserColumn(toks []tok) bool {
 	defined := definedNames(toks)
+	var open []int
 	for i, t := range toks {
+		if t.match > 0 {
+			open = append(open, i)
+		} else if t.match < 0 && len(open) > 0 {
+			open = open[:len(open)-1]
+		}
 		if i > 0 && t.isName() && strings.EqualFold(t.val, "user") && (toks[i-1].word("AS") || toks[i-1].closes()) {
 			return true
 		}
@@ -58,6 +81,9 @@ func (r *rewriter) findUserColumn(toks []tok) bool {
 		if known && r.s.HasColumn(oid, "user") {
 			return true
 		}
+		if n := len(open); n > 0 && open[n-1] > 0 && partsOf[strings.ToLower(toks[open[n-1]-1].val)] {
+			continue // FROM is no clause in extract(day FROM ts)
+		}
 		if !known && (toks[i-1].word("FROM") || toks[i-1].word("JOIN")) && pgcatalog.Find(name) == nil &&
 			!defined[strings.ToLower(name)] {
 			return true // its columns are not known
@@ -65,6 +91,9 @@ func (r *rewriter) findUserColumn(toks []tok) bool {
 	}
 	return false
 }
+
+// partsOf are the functions whose arguments may stand around FROM.
+var partsOf = map[string]bool{"extract": true, "substring": true, "trim": true, "overlay": true, "position": true}
 
 // definedNames returns the names, in lower case, that WITH defines. Their columns are those of other tables.
 func definedNames(toks []tok) map[string]bool {

@@ -137,6 +137,9 @@ func (r *rewriter) cast() bool {
 	var operand []tok
 	r.dropBrackets()
 	last = r.last()
+	if integerNames[t.name] && !t.array && r.castElement(t) {
+		return true
+	}
 	switch {
 	case t.isReg(), t.length > 0:
 		operand = r.operand()
@@ -158,6 +161,27 @@ func (r *rewriter) cast() bool {
 	r.out = r.out[:len(r.out)-len(operand)]
 	r.i += 1 + t.size
 	r.write(operand, t, first)
+	return true
+}
+
+// integerNames are the names of the types of integers.
+var integerNames = map[string]bool{
+	"int": true, "integer": true, "int2": true, "int4": true, "int8": true, "smallint": true, "bigint": true,
+}
+
+// castElement rewrites the cast in x -> $1::int: the number of an element. The engine takes such a cast for a mistake.
+func (r *rewriter) castElement(t castType) bool {
+	number := slices.Clone(r.operand())
+	n := len(r.out) - len(number)
+	if len(number) == 0 || n < 2 || !r.out[n-1].sym(">") || !r.out[n-2].sym("-") && !r.out[n-2].sym(">") {
+		return false
+	}
+	if r.out[n-2].sym(">") && (n < 3 || !r.out[n-3].sym("-")) {
+		return false
+	}
+	r.out = r.out[:n]
+	r.i += 1 + t.size
+	r.raw(number[0], "(CAST("+joined(number)+" AS "+t.text+") + 0)")
 	return true
 }
 

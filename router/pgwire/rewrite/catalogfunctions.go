@@ -84,6 +84,30 @@ func indexProperty(_ *rewriter, args []string) (string, bool) {
 		"THEN TRUE WHEN " + name + " IN ('desc', 'nulls_first', 'distance_orderable') THEN FALSE END", true
 }
 
+// indexMethodProperty answers for btree, the method of all indexes.
+func indexMethodProperty(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 2 {
+		return "", false
+	}
+	return "CASE WHEN lower(" + args[1] + ") IN ('can_order', 'can_unique', 'can_multi_col', 'can_exclude', " +
+		"'can_include') THEN (" + args[0] + ") = 403 END", true
+}
+
+// transactionAge rewrites age of a transaction: all rows of the catalog were written by the one before. The engine has
+// age of a time.
+func transactionAge(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	arg := strings.ToLower(strings.TrimSpace(args[0]))
+	for _, name := range []string{"xmin", "transactionid", "frozenxid", "::varchar", "backend_xid", "txid_current()"} {
+		if strings.HasSuffix(arg, name) {
+			return "CASE WHEN (" + args[0] + ") IS NOT NULL THEN 1 END", true
+		}
+	}
+	return "", false
+}
+
 func setConfig(r *rewriter, args []string) (string, bool) {
 	if len(args) != 3 {
 		return "", false

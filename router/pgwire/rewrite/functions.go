@@ -45,8 +45,20 @@ var allBytes = text("(SELECT coalesce(CAST(sum(cordwood_d.bytes) AS BIGINT), 0) 
 
 const (
 	nullText   = "CAST(NULL AS VARCHAR)"
-	quoteIdent = `CASE WHEN regexp_full_match(%1, '[a-z_][a-z0-9_]*') THEN %1 ELSE '"' || replace(%1, '"', '""') || ` +
-		`'"' END`
+	quoteIdent = `CASE WHEN regexp_full_match(%1, '[a-z_][a-z0-9_]*') AND NOT regexp_full_match(%1, '` + quotedWords +
+		`') THEN %1 ELSE '"' || replace(%1, '"', '""') || '"' END`
+	// quotedWords are PostgreSQL's keywords that are names only in quotes.
+	quotedWords = `a(ll|nalyse|nalyze|nd|ny|rray|s|sc|symmetric|uthorization)|b(etween|igint|inary|it|oolean|oth)|` +
+		`c(ase|ast|har|haracter|heck|oalesce|ollate|ollation|olumn|oncurrently|onstraint|reate|ross)|` +
+		`current_(catalog|date|role|schema|time|timestamp|user)|d(ec|ecimal|efault|eferrable|esc|istinct|o)|` +
+		`e(lse|nd|xcept|xists|xtract)|f(alse|etch|loat|or|oreign|reeze|rom|ull)|g(rant|reatest|roup|rouping)|having|` +
+		`i(like|n|nitially|nner|nout|nt|nteger|ntersect|nterval|nto|s|snull)|join|l(ateral|eading|east|eft|ike|imit)|` +
+		`localtime(stamp)?|n(ational|atural|char|one|ormalize|ot|otnull|ull|ullif|umeric)|` +
+		`o(ffset|n|nly|r|rder|ut|uter|verlaps|verlay)|p(lacing|osition|recision|rimary)|r(eal|eferences|eturning|ight|ow)|` +
+		`s(elect|ession_user|etof|imilar|mallint|ome|ubstring|ymmetric)|` +
+		`t(able|ablesample|hen|ime|imestamp|o|railing|reat|rim|rue)|u(nion|nique|ser|sing)|` +
+		`v(alues|archar|ariadic|erbose)|w(hen|here|indow|ith)|` +
+		`xml(attributes|concat|element|exists|forest|namespaces|parse|pi|root|serialize|table)`
 	quoteLiteral  = `('''' || replace(%1::VARCHAR, '''', '''''') || '''')`
 	quoteNullable = "coalesce(" + quoteLiteral + ", 'NULL')"
 )
@@ -68,6 +80,7 @@ func init() { // not in the declaration: some functions refer to others
 		"to_regtype":       toReg("regtype"),
 		"to_regproc":       toReg("regproc"),
 		"to_regnamespace":  toReg("regnamespace"),
+		"to_regrole":       toReg("regrole"),
 		"format_type":      formatTypeCall,
 		"pg_get_userbyid":  userByID,
 		"quote_ident":      with(quoteIdent, 1),
@@ -103,6 +116,12 @@ func init() { // not in the declaration: some functions refer to others
 		"pg_my_temp_schema":                  text("CAST(0 AS BIGINT)"),
 		"txid_current":                       text("CAST(1 AS BIGINT)"),
 		"pg_current_xact_id":                 text("CAST(1 AS BIGINT)"),
+		"age":                                transactionAge,
+		"pg_stat_get_numscans":               text("CAST(0 AS BIGINT)"),
+		"pg_last_xact_replay_timestamp":      text("CAST(NULL AS TIMESTAMP)"),
+		"pg_indexam_has_property":            indexMethodProperty,
+		"user":                               func(r *rewriter, _ []string) (string, bool) { return quote(r.s.User), true },
+		"host":                               with("split_part(%1, '/', 1)", 1),
 		"pg_advisory_unlock_all":             text("''"), // there are no locks that could be released
 		"pg_postmaster_start_time":           text("now()"),
 		"pg_conf_load_time":                  text("now()"),
@@ -168,7 +187,7 @@ func init() { // not in the declaration: some functions refer to others
 		"octet_length":                       with("CAST(length(hex(%1)) // 2 AS INTEGER)", 1),
 		"length":                             lengthCall,
 		"get_byte":                           with("CAST(('0x' || hex(%1)[(%2) * 2 + 1:(%2) * 2 + 2]) AS INTEGER)", 2),
-		"convert_from":                       converted("decode"),
+		"convert_from":                       fromBytes,
 		"convert_to":                         converted("encode"),
 		"string_to_table":                    stringToTable,
 		"array_positions":                    with(arrayPositions, 2),
@@ -213,8 +232,8 @@ func init() { // not in the declaration: some functions refer to others
 	for name := range strings.FieldsSeq(`pg_get_viewdef pg_get_functiondef pg_get_function_sqlbody pg_get_triggerdef
 		pg_get_ruledef pg_get_partkeydef pg_get_statisticsobjdef pg_get_statisticsobjdef_columns
 		pg_get_statisticsobjdef_expressions pg_get_serial_sequence col_description shobj_description inet_client_addr
-		inet_server_addr pg_get_partition_constraintdef pg_relation_filepath
-		pg_describe_object`) {
+		inet_server_addr pg_current_wal_lsn pg_last_wal_receive_lsn pg_last_wal_replay_lsn
+		pg_get_partition_constraintdef pg_relation_filepath pg_describe_object`) {
 		functions[name] = text(nullText)
 	}
 	for name := range sizeFunctions {

@@ -300,6 +300,12 @@ func argumentOID(toks []statement.Token, i int) uint32 {
 			return oidInt4
 		}
 	}
+	if name, at := callAround(toks, i); name == "make_interval" {
+		if at == 6 || i > 3 && toks[i-1].Value == ">" && strings.EqualFold(toks[i-3].Value, "secs") {
+			return oidFloat8
+		}
+		return oidInt4
+	}
 	if i < 2 || i+2 >= len(toks) || toks[i-1].Value != "(" || toks[i-2].Kind != statement.TokenWord {
 		return 0
 	}

@@ -95,6 +95,52 @@ func (r *rewriter) documentTable(n int, name string) bool {
 	return true
 }
 
+// recordTypes are the functions whose rows have the columns of their alias.
+var recordTypes = map[string]bool{
+	"json_to_record": true, "jsonb_to_record": true, "json_to_recordset": true, "jsonb_to_recordset": true,
+}
+
+// recordTable rewrites json_to_record(x) AS t(a int, b text) in FROM, whose name is n tokens ahead. many is true if x
+// is a list of objects.
+func (r *rewriter) recordTable(n int, many bool) bool {
+	end := r.closingBracket(n + 1)
+	if end < 0 {
+		return false
+	}
+	args := r.arguments(n+2, end)
+	k := end + 1
+	if r.at(k).word("AS") {
+		k++
+	}
+	last := r.closingBracket(k + 1)
+	if len(args) != 1 || !r.at(k).isName() || !r.at(k+1).sym("(") || last < 0 {
+		return false
+	}
+	var columns []string
+	for i := k + 2; i < last; i++ {
+		name := r.at(i)
+		t, ok := r.readType(i + 1)
+		if !ok || !name.isName() {
+			return false
+		}
+		get := "json_extract_string"
+		if t.array || t.isDocumentType() {
+			get = "json_extract"
+		}
+		path := "$." + `"` + strings.ReplaceAll(folded(name), `"`, `\"`) + `"`
+		columns = append(columns, "CAST("+get+"(cordwood_v, "+quote(path)+") AS "+t.text+") AS "+name.text)
+		i += 1 + t.size
+	}
+	rows := "CAST(" + args[0] + " AS JSON)"
+	if many {
+		rows = "unnest(" + strings.ReplaceAll(jsonElements, "%1", args[0]) + ")"
+	}
+	r.raw(r.at(0), "(SELECT "+strings.Join(columns, ", ")+" FROM (SELECT "+rows+" AS cordwood_v) AS cordwood_r) AS "+
+		r.at(k).text)
+	r.i += last + 1
+	return true
+}
+
 // nameRows replaces the aliases of functions that return the parts of documents, where a query uses them as values, by
 // their columns: in PostgreSQL, e is the value in FROM json_array_elements(x) AS e.
 func nameRows(toks []tok) []tok {

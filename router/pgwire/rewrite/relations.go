@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strings"
 
 	"cordwood/proto/schema"
@@ -48,6 +49,9 @@ func (r *rewriter) relation(n int) bool {
 	if n > 0 || strings.HasPrefix(name, "pg_") {
 		text, session = r.sessionTable(name)
 	}
+	if n == 0 && r.foldTable(t, name) {
+		return true
+	}
 	if table == nil && !session || n == 0 && (!strings.HasPrefix(name, "pg_") || !r.inFrom() || r.s.HasTable(t.val)) {
 		return false
 	}
@@ -62,13 +66,31 @@ func (r *rewriter) relation(n int) bool {
 		return true
 	}
 	if !session {
-		text = tableText(table, r.tableoid, r.restriction(n, table))
+		text = tableText(table, r.hidden, r.restriction(n, table))
 	}
 	if strings.HasPrefix(text, "(") && !r.aliased(n+1) {
 		text += " AS " + name
 	}
 	r.raw(first, text)
 	r.i += n + 1
+	return true
+}
+
+// foldTable writes the name of a table in lower case, as PostgreSQL does without quotes, if there is no table with the
+// case that the client wrote.
+func (r *rewriter) foldTable(t tok, lower string) bool {
+	if t.kind != statement.TokenWord || t.val == lower || r.at(1).sym(".") || r.at(1).sym("(") || !r.inFrom() {
+		return false
+	}
+	if _, found := r.s.Relation("", t.val); found {
+		return false
+	}
+	if _, found := r.s.Relation("", lower); !found {
+		return false
+	}
+	t.text, t.val = lower, lower
+	r.push(t)
+	r.i++
 	return true
 }
 
@@ -108,9 +130,9 @@ func (r *rewriter) aliased(n int) bool {
 
 // tableText returns the query that replaces a table of the catalog. It casts texts to lists, because lists are stored
 // as texts. condition begins with WHERE or is empty.
-func tableText(t *pgcatalog.Table, tableoid bool, condition string) string {
+func tableText(t *pgcatalog.Table, hidden map[string]bool, condition string) string {
 	name := pgcatalog.Database + "." + t.Name
-	if !t.Lists() && !tableoid && condition == "" {
+	if !t.Lists() && len(hidden) == 0 && condition == "" {
 		return name
 	}
 	var columns []string
@@ -121,8 +143,11 @@ func tableText(t *pgcatalog.Table, tableoid bool, condition string) string {
 		}
 		columns = append(columns, text)
 	}
-	if tableoid {
+	if hidden["tableoid"] {
 		columns = append(columns, "CAST("+itoa(t.OID)+" AS BIGINT) AS tableoid")
+	}
+	if hidden["xmin"] && !slices.ContainsFunc(t.Columns, func(c pgcatalog.Column) bool { return c.Name == "xmin" }) {
+		columns = append(columns, "CAST(1 AS BIGINT) AS xmin")
 	}
 	return "(SELECT " + strings.Join(columns, ", ") + " FROM " + name + condition + ")"
 }

@@ -89,8 +89,8 @@ type rewriter struct {
 	converting bool
 	// arguing is set while arguments of a function are rewritten.
 	arguing bool
-	// tableoid is true if the statement contains the name tableoid.
-	tableoid bool
+	// hidden are the columns that tables of the catalog have only if the statement contains their names.
+	hidden map[string]bool
 	// userColumn reports whether user may be a column of a table of the statement.
 	userColumn func() bool
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
@@ -153,7 +153,14 @@ func Rewrite(text string, s *Session) (Result, error) {
 		}
 	}
 	r := &rewriter{s: s}
-	r.tableoid = slices.ContainsFunc(toks, func(t tok) bool { return t.word("tableoid") })
+	for _, name := range []string{"tableoid", "xmin"} {
+		if slices.ContainsFunc(toks, func(t tok) bool { return t.word(name) }) {
+			if r.hidden == nil {
+				r.hidden = map[string]bool{}
+			}
+			r.hidden[name] = true
+		}
+	}
 	r.userColumn = sync.OnceValue(func() bool { return r.findUserColumn(toks) })
 	var out []tok
 	switch {

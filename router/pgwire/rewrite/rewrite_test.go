@@ -91,6 +91,7 @@ func TestRules(t *testing.T) {
 		"SELECT oid FROM pg_am":                  "SELECT oid FROM pg_catalog.pg_am",
 		"SELECT pg_am.oid FROM pg_catalog.pg_am": "SELECT pg_am.oid FROM pg_catalog.pg_am",
 		"SELECT * FROM pg_own":                   "SELECT * FROM pg_own",
+		"SELECT Logs.A FROM Logs, NoTable":       "SELECT Logs.A FROM logs, NoTable",
 		"SELECT 1 FROM t FOR UPDATE":             "SELECT 1 FROM t",
 		"SELECT 1 FROM t FOR UPDATE LIMIT 1":     "SELECT 1 FROM t LIMIT 1",
 		"SELECT 1 FROM t, u WHERE (a) FOR NO KEY UPDATE OF t, p.u SKIP LOCKED FOR SHARE NOWAIT LIMIT 1 OFFSET 2": "SELECT " +

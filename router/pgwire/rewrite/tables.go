@@ -16,6 +16,19 @@ const keywords = `all:R analyse:R analyze:R and:R any:R array:R as:R asc:R betwe
 	table:R then:R to:R trailing:R true:R truncate:U union:R unique:R unpivot:R update:U user:R using:R values:C
 	variadic:R when:R where:R window:R with:R`
 
+// scalarFunctions are functions of the engine that may stand in FROM, where they return a row. JDBC and psycopg call
+// functions in this way.
+var scalarFunctions = map[string]bool{}
+
+func init() {
+	for name := range strings.FieldsSeq(`abs array_append array_cat array_position array_prepend ascii ceil ceiling
+		char_length character_length chr coalesce concat concat_ws exp floor gcd gen_random_uuid greatest lcm least left ln
+		log lower ltrim make_date make_timestamp md5 mod now nullif pi power random replace reverse right row_to_json rtrim
+		sign split_part sqrt starts_with string_to_array strpos to_json translate trunc upper`) {
+		scalarFunctions[name] = true
+	}
+}
+
 // rowFunction rewrites a function in FROM that the engine does not have as a table function.
 func (r *rewriter) rowFunction(n int, name string) bool {
 	switch name {
@@ -55,7 +68,10 @@ func (r *rewriter) rowFunction(n int, name string) bool {
 	if documentRows[name].columns != nil {
 		return r.documentTable(n, name)
 	}
-	if functions[name] == nil && name != "string_to_array" {
+	if recordTypes[name] {
+		return r.recordTable(n, strings.HasSuffix(name, "set"))
+	}
+	if functions[name] == nil && !scalarFunctions[name] {
 		return false
 	}
 	end := r.closingBracket(n + 1)

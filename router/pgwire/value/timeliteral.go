@@ -29,9 +29,9 @@ func timeLiteral(t *Type, s string) (string, error) {
 		}
 		if isClock(rest) {
 			_, rest, err = readClock(strings.TrimLeft(rest, " T"))
-			if _, wrong := readOffset(orElse(strings.TrimSpace(rest), "Z")); wrong == nil {
-				rest = ""
-			}
+		}
+		if _, wrong := readOffset(orElse(strings.TrimSpace(rest), "Z")); wrong == nil {
+			rest = ""
 		}
 		if rest != "" || err != nil {
 			return "", invalidMoment("date", s)
@@ -53,7 +53,11 @@ func timeLiteral(t *Type, s string) (string, error) {
 	return spanLiteral(v), nil
 }
 
-func isClock(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "T") }
+// isClock reports whether a text after a day begins with a time of day. JDBC sends days as "2026-01-05 +00".
+func isClock(s string) bool {
+	clock := strings.TrimLeft(s, " T")
+	return clock != s && (clock == "" || clock[0] != '+' && clock[0] != '-')
+}
 
 func timeTZLiteral(s string) (string, error) {
 	nanos, rest, err := readClock(s)
