@@ -79,6 +79,21 @@ func TestPathsOfJSON(t *testing.T) {
 		document.querySelector('[data-ui=total]').textContent === '1 row'`)
 }
 
+// TestRowsOfSeveralTables says of which table a row is, and keeps the rows of one of them.
+func TestRowsOfSeveralTables(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	s.ingest("web", logs(20)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&t=web")
+	b.until(loaded)
+	b.click(`[data-ui=field][data-name=_table] .col`)
+	b.until(`[...document.querySelectorAll('.row .src')].some((e) => e.textContent === 'web')`)
+	b.click(`[data-ui=value][data-value=web] [data-ui=value-in]`)
+	b.until(searchText + ` === '_table=web' && document.querySelector('[data-ui=total]').textContent === '20 rows'`)
+	b.click(`[data-ui=row]`)
+	b.until(`document.querySelector('[data-ui=detail-field][data-name=_table]').textContent.includes('web')`)
+}
+
 // TestPatternsShowHiddenCharacters checks that a pattern does not reverse what stands behind it.
 func TestPatternsShowHiddenCharacters(t *testing.T) {
 	s := start(t)

@@ -1,1 +1,1 @@
-import"./chunk-OYUOI726.js";
+import"./chunk-2GMSYFXX.js";

@@ -209,7 +209,8 @@ test('what is in JSON stands in the line, in a column and among the fields by it
   assert.deepEqual(lineOf(row, { ...shape, json: new Set() }, new Set()).rest[0], { name: 'k', value: k }, 'a text that looks like JSON has no fields');
   const values = ['k.labels.app', 'k.user.name', 'k.user.id', 'k.user', 'k.no.such', 'stack.a', 'cut.a', 'k'].map((name) => valueOf(row, name));
   assert.deepEqual(values, ['cart', 'ann', 7, { id: 7 }, undefined, undefined, undefined, k]);
-  const fields = [{ name: 'k', json_paths: ['a', 'b.c'] }, { name: 'n' }];
+  assert.equal(valueOf(row, '_table'), 't');
+  const fields = [{ name: 'k', json_paths: ['a', 'b.c', 'own'] }, { name: 'n' }, { name: 'k.own' }];
   assert.deepEqual(
     withPaths(fields).map((f) => [f.name, f.of?.name]),
     [
@@ -217,6 +218,7 @@ test('what is in JSON stands in the line, in a column and among the fields by it
       ['k.b.c', 'k'],
       ['k', undefined],
       ['n', undefined],
+      ['k.own', undefined],
     ],
   );
 });

@@ -4,7 +4,8 @@ import { html, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
 import { formatBytes, formatCount, indentedJson, leafName, valueText, visible, withLines } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
-import { leavesOf } from '../lib/line.js';
+import { leavesOf, valueOf } from '../lib/line.js';
+import { tableField } from '../lib/shape.js';
 import { describeTime, partsOfTime } from '../lib/time.js';
 import { copyText } from './copy.js';
 import { Marked } from './marked.js';
@@ -17,6 +18,7 @@ import { Marked } from './marked.js';
  * @param {RegExp | null} props.marks
  * @param {string[]} props.columns
  * @param {string | null} props.trace the field of traces
+ * @param {boolean} [props.several] the rows are of several tables
  * @param {(by: number) => void} [props.onMove]
  * @param {() => void} props.onClose
  * @param {(clause: string) => void} [props.onOnly]
@@ -31,7 +33,8 @@ export function Detail(props) {
   const word = shape.level ? valueText(row.v[shape.level]) : '';
   const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
   const at = partsOfTime(row.time, zone);
-  const names = [shape.message, ...shape.order, ...Object.keys(row.v)].filter((name) => name !== null && row.v[name] !== undefined && name !== shape.time);
+  const own = [shape.message, ...shape.order, ...Object.keys(row.v)].filter((name) => name !== null && row.v[name] !== undefined && name !== shape.time);
+  const names = props.several ? [tableField.name, ...own] : own;
   return html`<section class="pane detail" aria-label="Row" data-ui="detail" tabindex="-1">
     <div class="head"><span class=${`level ${level}`}>${(shape.scheme === 'status' ? (level === 'other' ? '' : level) : word || level).toUpperCase()}</span>
       <button class="text mono" title=${`${describeTime(row.time, zone)}\nclick: copy`} onClick=${() => copyText(row.time)}>${at.date} ${at.time}${at.fraction && `.${at.fraction}`}${zone === 'UTC' ? 'Z' : ''}</button>
@@ -61,7 +64,7 @@ const mostInObject = 60; // fields of an object of JSON; a larger one is shown a
  * @param {string} name
  */
 function fieldsIn(row, shape, name) {
-  const whole = [{ name, value: row.v[name] }];
+  const whole = [{ name, value: valueOf(row, name) }];
   const inside = shape.json?.has(name) && !row.cut?.[name] ? leavesOf(name, row.v[name]) : whole;
   return inside.length > 0 && inside.length <= mostInObject ? inside : whole;
 }

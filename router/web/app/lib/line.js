@@ -1,6 +1,7 @@
 // The line of a row: the message, then the other fields as name=value, always in the same order.
 
 import { valueText } from './format.js';
+import { tableField } from './shape.js';
 
 const mostCharacters = 400;
 
@@ -22,6 +23,7 @@ const mostCharacters = 400;
  * @returns {unknown}
  */
 export function valueOf(row, name) {
+  if (name === tableField.name && row.v[name] === undefined) return row.table;
   if (row.v[name] !== undefined || !name.includes('.')) return row.v[name];
   for (let dot = name.indexOf('.'); dot > 0; dot = name.indexOf('.', dot + 1)) {
     const column = row.v[name.slice(0, dot)];

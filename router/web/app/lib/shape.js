@@ -9,11 +9,15 @@
  * @returns {(F & {of?: F})[]} of: the column of a path. How many rows have the path is not known: at most those with the column
  */
 export function withPaths(fields) {
-  return fields.flatMap((column) => [
-    ...(column.json_paths ?? []).map((path) => ({ ...column, name: `${column.name}.${path}`, json_paths: [], of: column })),
-    column,
-  ]);
+  const columns = new Set(fields.map((column) => column.name));
+  return fields.flatMap((column) => {
+    const paths = (column.json_paths ?? []).map((path) => ({ ...column, name: `${column.name}.${path}`, json_paths: [], of: column }));
+    return [...paths.filter(({ name }) => !columns.has(name)), column];
+  });
 }
+
+/** The field with the table of each row, which the server has for a search of several tables. */
+export const tableField = { name: '_table', type: 'String', index: null, role: null, fill: 1, unique: 0, rank: 0, json_paths: /** @type {string[]} */ ([]) };
 
 /**
  * @param {{fields: FieldInfo[], time: string, levels: string | null} | null} answer of /v1/explore/fields

@@ -219,7 +219,7 @@ function Panes({ stores }) {
       html`<${Detail} row=${opened} shape=${shape} zone=${zone} marks=${explore.marks.value} columns=${explore.cols.value}
       trace=${explore.fields.value.value?.fields.find((/** @type {{role: string}} */ f) => f.role === 'trace')?.name ?? null}
       onContext=${() => explore.set({ view: state.view === 'context' ? 'rows' : 'context' })}
-      onMove=${(/** @type {number} */ by) => move(explore, by)} onClose=${() => explore.open(null)}
+      onMove=${(/** @type {number} */ by) => move(explore, by)} onClose=${() => explore.open(null)} several=${explore.several.value}
       onOnly=${explore.onlyLikeOpened} onWithout=${explore.without} onColumn=${explore.toggleColumn} shareOf=${explore.shareOf} link=${frozenLink(stores)} />`
     }
     ${

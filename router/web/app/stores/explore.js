@@ -4,7 +4,7 @@ import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { quoteFault, replaceBytes, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
-import { shapeOf, withPaths } from '../lib/shape.js';
+import { shapeOf, tableField, withPaths } from '../lib/shape.js';
 import { joinNames } from '../lib/url.js';
 import { createColumns } from './columns.js';
 import { createExploreState, createNamedFields, exploreDefaults } from './explorestate.js';
@@ -58,7 +58,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
   let drawn = false; // the page was drawn before
 
   const shape = computed(() => shapeOf(fields.value.value));
-  const listed = computed(() => withPaths(/** @type {Field[]} */ (fields.value.value?.fields ?? [])));
+  const several = computed(() => state.value.tables.length > 1 || Boolean(state.value.tables[0]?.includes('*')));
+  const listed = computed(() => {
+    const all = withPaths(/** @type {Field[]} */ (fields.value.value?.fields ?? []));
+    return several.value && all.length > 0 ? [tableField, ...all] : all;
+  });
   const marks = computed(() => wantedWords(state.value.q));
   const total = computed(() => hits.value.value?.total ?? null);
   const refused = computed(() => first.error.value?.status === 400 || fields.error.value?.status === 400);
@@ -355,6 +359,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
       return at ? quoteFault(state.value.q, at) : state.value.q;
     },
     listed,
+    several,
     usefulFields,
     ...named,
     ignored,

@@ -2,7 +2,7 @@
 
 import { computed } from '../../vendor/core.js';
 import { hourBefore, isSwapped, parseEnd } from '../lib/time.js';
-import { withPaths } from '../lib/shape.js';
+import { tableField, withPaths } from '../lib/shape.js';
 import { splitNames, unknownParts } from '../lib/url.js';
 
 const mostFields = 4096; // that the server lists
@@ -85,7 +85,7 @@ export function createExploreState(place, prefs) {
  */
 export function createNamedFields(state, fields) {
   const names = computed(() => new Set(withPaths(fields.value.value?.fields ?? []).map((/** @type {{name: string}} */ f) => f.name)));
-  const isThere = (/** @type {string} */ name) => names.value.size === 0 || names.value.size >= mostFields || names.value.has(name);
+  const isThere = (/** @type {string} */ name) => name === tableField.name || names.value.size === 0 || names.value.size >= mostFields || names.value.has(name);
   const groups = (/** @type {string} */ by) => by === 'level' || by === 'none' || isThere(by);
   return {
     by: computed(() => (groups(state.value.by) ? state.value.by : exploreDefaults.by)),
