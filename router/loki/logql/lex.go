@@ -129,6 +129,10 @@ func next(query string, at int) (token, int, error) {
 		if !utf8.ValidString(value) {
 			return token{}, 0, syntaxError(query, at, "unexpected %s: the string is not valid UTF-8", clip(quoted))
 		}
+		if strings.IndexByte(value, 0) >= 0 {
+			return token{}, 0, syntaxError(query, at, "unexpected %s: the string has a character 0, which cannot be "+
+				"searched for", clip(quoted))
+		}
 		return token{kind: text, value: value}, len(quoted), nil
 	case strings.HasPrefix(rest, "--") && len(rest) > 2 && letter(rest[2]):
 		n := 2 + span(rest[2:], func(c byte) bool { return letter(c) || c == '-' })

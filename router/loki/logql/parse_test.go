@@ -117,6 +117,7 @@ func TestErrors(t *testing.T) {
 		`label_replace(vector(1), "1a", "", "", "")`: "invalid destination label",
 		`{a="b"} "x"`:                "expecting an operator, or the end of the query",
 		`{a="b}`:                     "the string is not terminated",
+		`{a="b"} |= "x\x00"`:         "line 1, col 12: syntax error: unexpected \"x\\x00\": the string has a character 0",
 		`{a="b"} | x > "y"`:          "write a number without quotes",
 		`{a="b"} |= error`:           `expecting a string in quotes, such as "error"`,
 		`{a=b}`:                      `expecting a string in quotes, such as "b"`,

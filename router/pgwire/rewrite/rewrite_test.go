@@ -218,11 +218,11 @@ func TestRegClass(t *testing.T) {
 	}
 }
 
-// TestUnknownNames checks the SQLSTATE of names that do not exist.
+// TestUnknownNames checks the SQLSTATE of names and literals that do not exist.
 func TestUnknownNames(t *testing.T) {
 	for in, want := range map[string]string{
 		"SELECT 'nope'::regclass": "42P01", "SELECT 'nope'::regtype": "42704", "SELECT 'nope'::regproc::oid": "42883",
-		"SELECT current_setting('nope')": "42704",
+		"SELECT current_setting('nope')": "42704", "SELECT b'101'": "0A000", "SELECT n FROM t WHERE n = X'1F'": "0A000",
 	} {
 		_, err := Rewrite(in, session())
 		var e *Error
@@ -449,6 +449,15 @@ func TestRound(t *testing.T) {
 		s.Probe, s.Operands = 0, map[int]string{got.Casts[0]: typ}
 		if got, err := Rewrite(sql, s); err != nil || got.Text != want || len(got.Casts) > 0 {
 			t.Errorf("%s: %+v %v", typ, got, err)
+		}
+	}
+}
+
+// TestBytesOfInsert checks that the bytes of an INSERT are no bit strings, and neither are names before a text.
+func TestBytesOfInsert(t *testing.T) {
+	for _, in := range []string{"INSERT INTO t (b) VALUES (x'00ff')", "SELECT 1 AS x", "SELECT b FROM t WHERE b = '1'"} {
+		if _, err := Rewrite(in, session()); err != nil {
+			t.Errorf("%s: %v", in, err)
 		}
 	}
 }

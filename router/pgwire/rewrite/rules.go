@@ -144,6 +144,8 @@ func (r *rewriter) words() bool {
 		if r.typedBytes() {
 			return true
 		}
+	case "B", "X":
+		r.bitString()
 	case "OVERLAPS":
 		if r.overlaps() {
 			return true
@@ -173,6 +175,17 @@ func (r *rewriter) words() bool {
 		return true
 	}
 	return r.relation(0)
+}
+
+// bitString refuses b'…' and x'…': the engine reads them as texts, with the letter. In INSERT, x'…' are bytes.
+func (r *rewriter) bitString() {
+	t := r.at(0)
+	if r.err == nil && r.at(1).kind == statement.TokenText && r.at(1).at == t.at+1 && !r.in[0].word("INSERT") {
+		r.err = &Error{
+			State: "0A000", At: t.at,
+			Text: `bit strings are not available: write bytes as '\x1f'::bytea, and numbers in decimal`,
+		}
+	}
 }
 
 // collate removes the names of collations that sort as the engine does anyway.
