@@ -88,12 +88,16 @@ func TestRules(t *testing.T) {
 			"CASE WHEN (x) = '' THEN CAST([] AS VARCHAR[]) ELSE string_to_array(x, ',') END AS s) AS s",
 		"SELECT trim(both '\"' from pg_get_expr(a, b))": "SELECT trim(both '\"' from CAST((a) AS " +
 			"VARCHAR))",
-		"SELECT oid FROM pg_am":                  "SELECT oid FROM pg_catalog.pg_am",
-		"SELECT pg_am.oid FROM pg_catalog.pg_am": "SELECT pg_am.oid FROM pg_catalog.pg_am",
-		"SELECT * FROM pg_own":                   "SELECT * FROM pg_own",
-		"SELECT Logs.A FROM Logs, NoTable":       "SELECT Logs.A FROM logs, NoTable",
-		"SELECT 1 FROM t FOR UPDATE":             "SELECT 1 FROM t",
-		"SELECT 1 FROM t FOR UPDATE LIMIT 1":     "SELECT 1 FROM t LIMIT 1",
+		"SELECT oid FROM pg_am":                        "SELECT oid FROM pg_catalog.pg_am",
+		"SELECT pg_am.oid FROM pg_catalog.pg_am":       "SELECT pg_am.oid FROM pg_catalog.pg_am",
+		"SELECT * FROM pg_own":                         "SELECT * FROM pg_own",
+		"SELECT 1 FROM t WHERE (a, b) >= ($1, 'x')":    "SELECT 1 FROM t WHERE ( a > $1 OR ( a = $1 AND b >= 'x'))",
+		"SELECT (a, b+1) = (c, d), (a, b) IN ((1, 2))": "SELECT ( a = c AND b+1 = d), (a, b) IN ((1, 2))",
+		"SELECT 1 WHERE f(a, b) > (c, d) AND (a, b) = (SELECT 1, 2)": "SELECT 1 WHERE f(a, b) > (c, d) AND (a, b) = " +
+			"(SELECT 1, 2)",
+		"SELECT Logs.A FROM Logs, NoTable":   "SELECT Logs.A FROM logs, NoTable",
+		"SELECT 1 FROM t FOR UPDATE":         "SELECT 1 FROM t",
+		"SELECT 1 FROM t FOR UPDATE LIMIT 1": "SELECT 1 FROM t LIMIT 1",
 		"SELECT 1 FROM t, u WHERE (a) FOR NO KEY UPDATE OF t, p.u SKIP LOCKED FOR SHARE NOWAIT LIMIT 1 OFFSET 2": "SELECT " +
 			"1 FROM t, u WHERE (a) LIMIT 1 OFFSET 2",
 		"SELECT a FROM (SELECT substring(a for update) FROM t) FOR KEY SHARE OF t": "SELECT a FROM (SELECT " +
@@ -161,7 +165,7 @@ func TestRules(t *testing.T) {
 		"SELECT row(1, 'a'), (a, (b))":        "SELECT struct_pack(f1 := 1, f2 := 'a'), struct_pack(f1 := a, f2 := (b))",
 		"SELECT row_to_json(ROW(a)), to_jsonb((1, 2)) AS j": "SELECT row_to_json(struct_pack(f1 := a)), " +
 			"to_json(struct_pack(f1 := 1, f2 := 2)) AS j",
-		"SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)": "SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)",
+		"SELECT (a, b) = (1, 2), ROW(a) < ROW(1), c IN (1, 2)": "SELECT ( a = 1 AND b = 2), ROW(a) < ROW(1), c IN (1, 2)",
 		"SELECT a FROM (VALUES (1, 2), (3, 4)) AS v(a, b) ORDER BY (a, b)": "SELECT a FROM (SELECT * FROM (VALUES " +
 			"(1, 2), (3, 4)) AS cordwood_values(column1, column2)) AS v(a, b) ORDER BY (a, b)",
 		"SELECT values(1), values FROM t": "SELECT values(1), values FROM t",

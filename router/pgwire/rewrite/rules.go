@@ -17,7 +17,7 @@ func (r *rewriter) rule() bool {
 	case t.kind == statement.TokenText:
 		return r.pattern() || r.literal() || r.comparedBytes()
 	case t.sym("("):
-		return r.bareRow()
+		return r.rowComparison() || r.bareRow()
 	case t.sym("$") && r.afterMatch():
 		return r.patternParameter()
 	case t.sym("#"), t.sym("?"), t.sym("@"), t.sym("|"), t.sym("-"), t.sym("<"), t.sym("="), t.sym("!"):
