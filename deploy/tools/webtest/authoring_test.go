@@ -26,7 +26,7 @@ func TestPipelineHostileSamples(t *testing.T) {
 	b.until(`!document.querySelector('.samples img')`)
 	// A long word was tried as a key from each of its characters, for minutes.
 	b.fill(`[data-ui=editor]`, strings.Repeat("a", 300_000))
-	b.until(`document.querySelector('[data-ui=fault]').textContent.includes('expected a map')`)
+	b.until(`/expected a map/i.test(document.querySelector('[data-ui=fault]').textContent)`)
 	b.fill(`[data-ui=editor]`, "")
 	b.until(`!document.querySelector('[data-ui=fault]') && !document.querySelector('.pipe .wrong')`)
 }
@@ -213,11 +213,12 @@ func TestWhereSamplesFail(t *testing.T) {
 
 	// An error in a program is underlined in the text. The marks of the text before are gone.
 	b.fill(`[data-ui=editor]`, strings.Replace(accessLog, "to_int!(", "to_int(", 1))
-	b.until(`document.querySelector('[data-ui=fault]').textContent.includes('this expression can fail')`)
+	b.until(`/This expression can fail/.test(document.querySelector('[data-ui=fault]').textContent) &&
+		!document.querySelector('[data-ui=fault]').textContent.includes('─')`)
 	b.until(`document.querySelectorAll('.coloured-lines .c-wrong').length > 1 &&
 		[...document.querySelectorAll('.coloured-lines .c-wrong')].map((e) => e.textContent).join('') ===
 		'.slow = to_int(.bytes) > 5000'.slice(8)`)
-	b.until(`document.querySelector('[data-ui=line-note]').textContent.includes('fallible')`)
+	b.until(`document.querySelector('[data-ui=line-note]').textContent.includes('allible')`)
 	b.until(`!document.querySelector('[data-ui=failing]') && !document.querySelector('.gutter').textContent.includes('✓')`)
 	b.until(`document.querySelector('.pipe .head').textContent.includes('of the text before')`)
 

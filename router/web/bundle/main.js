@@ -1,1 +1,1 @@
-import"./chunk-2GMSYFXX.js";
+import"./chunk-AWM5S76R.js";

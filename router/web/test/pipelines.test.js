@@ -9,7 +9,7 @@ import { templates } from '../app/lib/templates.js';
 import { rangeOf, underlineRange } from '../app/components/code.js';
 import { failuresOf } from '../app/components/pipelinefaults.js';
 import { notReached } from '../app/components/trace.js';
-import { colourPipeline, faultsOf, placeOfStep, stepsOf } from '../app/lib/yamltext.js';
+import { explained, colourPipeline, faultsOf, placeOfStep, stepsOf } from '../app/lib/yamltext.js';
 import { dataOf } from '../app/stores/dryrun.js';
 import { createPipelineList } from '../app/stores/pipelinelist.js';
 import { createPipelines } from '../app/stores/pipelines.js';
@@ -130,6 +130,10 @@ test('failures are counted by their line', () => {
 });
 
 test('faults have the lines that the error names', () => {
+  const excerpt = '  ┌─ program:1:4\n  │\n1 │ if f(.a) { }\n  │    ^^^^^ this must be a boolean\n  │    but it is any\n  │\n  = compare it';
+  const fault = { line: 7, message: 'Failed to compile VRL, error[E102]: non-boolean predicate', excerpt };
+  assert.equal(explained(fault), 'Non-boolean predicate. This must be a boolean but it is any. Compare it.');
+  assert.equal(explained({ line: 1, message: 'unknown key "typ"' }), 'Unknown key "typ".');
   const message = 'Failed to build pipeline: 2 errors:\nline 14: a: b\n  ┌─ program:2:9\nline 15: c';
   assert.deepEqual(faultsOf({ message }), [
     { line: 14, message: 'a: b\n  ┌─ program:2:9' },

@@ -373,23 +373,28 @@ test('statements that ran are kept, but not those with a password; the newest is
   const api = {
     sql: async (statement) => {
       if (statement === 'SELECT 2') throw new Error('no');
+      if (statement === 'SELECT 3') throw new DOMException('', 'AbortError');
       return { rows: [] };
     },
   };
   const sql = createSql({ api, place, storage: { getItem: () => null, setItem() {} }, clock, history });
-  for (const text of ['SELECT 1', 'SELECT 2', "ALTER USER ann PASSWORD 'secret'", 'SELECT 1', 'x'.repeat(20000)]) {
+  for (const text of ['SELECT 1', 'SELECT 3', 'SELECT 2', "ALTER USER ann PASSWORD 'secret'", 'SELECT 1', 'x'.repeat(20000)]) {
     sql.write(text);
     await sql.run(text);
   }
-  assert.deepEqual(texts(), ['SELECT 1', 'SELECT 2']);
+  assert.deepEqual(texts(), ['SELECT 1', 'SELECT 2', 'SELECT 3']);
   assert.deepEqual(
-    history.value.map((run) => run.failed),
-    [false, true],
+    history.value.map((run) => [run.failed, run.cancelled]),
+    [
+      [false, false],
+      [true, false],
+      [false, true],
+    ],
   );
   assert.ok(history.value.every((run) => run.at > 0 && run.ms >= 0));
   assert.ok(addresses.length > 0 && !addresses.some((q) => q.includes('secret')));
   sql.forget('SELECT 1');
-  assert.deepEqual(texts(), ['SELECT 2']);
+  assert.deepEqual(texts(), ['SELECT 2', 'SELECT 3']);
   sql.forget();
   assert.deepEqual(history.value, []);
 });

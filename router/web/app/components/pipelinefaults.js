@@ -2,7 +2,7 @@
 
 import { html } from '../../vendor/core.js';
 import { formatCount, sentence, visible } from '../lib/format.js';
-import { placeOfStep } from '../lib/yamltext.js';
+import { explained, placeOfStep } from '../lib/yamltext.js';
 
 /**
  * @typedef {import('../stores/dryrun.js').TracedRecord} TracedRecord
@@ -20,7 +20,7 @@ export function Faults({ stores, onLine }) {
       ? html`<p>${error.message}</p>`
       : faults.value.map(
           (f) =>
-            html`<div>${onLine ? html`<button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button>` : html`<span>line ${f.line}</span>`}<pre>${f.message}${f.excerpt && `\n${f.excerpt}`}</pre></div>`,
+            html`<div>${onLine ? html`<button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button><p>${visible(explained(f))}</p>` : html`<span>line ${f.line}</span><pre>${f.message}${f.excerpt && `\n${f.excerpt}`}</pre>`}</div>`,
         )
   }</div>`;
 }
@@ -57,7 +57,7 @@ export function notesOf(faults, failures) {
     notes.set(line, visible(known ? `${known}; ${text}` : text));
   };
   for (const { line, records, first } of failures) note(line, `${formatCount(records)} ${records === 1 ? 'fails' : 'fail'}: ${first.reason}`);
-  for (const { line, message } of faults) note(line, message.replace(/^Failed to compile VRL, error\[E\d+\]: /, ''));
+  for (const { line, message } of faults) note(line, explained({ line, message }));
   return notes;
 }
 

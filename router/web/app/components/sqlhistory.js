@@ -7,10 +7,10 @@ import { Menu } from './menu.js';
 const mostShown = 100;
 
 /** When a statement ran, and how that ended. @param {import('../stores/prefs.js').Run} run */
-function saidOf({ at, ms, failed }) {
+function saidOf({ at, ms, failed, cancelled }) {
   if (at === undefined) return '';
   const ago = `${formatDuration(Math.max(0, Date.now() - at))} ago`;
-  return ms === undefined ? ago : `${failed ? 'failed' : formatDuration(ms)} · ${ago}`;
+  return ms === undefined ? ago : `${failed ? 'failed' : formatDuration(ms)}${cancelled ? ', cancelled' : ''} · ${ago}`;
 }
 
 /** @param {{sql: import('../main.js').Stores['sql']}} props */

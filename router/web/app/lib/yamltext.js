@@ -1,5 +1,7 @@
 // The text of a pipeline by lines, coloured: YAML, with VRL in the blocks of `source: |`.
 
+import { sentence } from './format.js';
+
 const longestColoured = 5000; // a longer line would be thousands of elements
 
 /** @typedef {{text: string, kind: string}} Piece kind: key, string, number, comment, word, function or the empty one */
@@ -112,4 +114,18 @@ export function faultsOf(error) {
   if (error.faults && error.faults.length > 0) return error.faults;
   const found = [...error.message.matchAll(/(?:^|\n|: )line (\d+)(?:, column \d+)?: ([^\n]*(?:\n(?!line \d)[^\n]*)*)/g)];
   return found.map((match) => ({ line: Number(match[1]), message: match[2].trim() }));
+}
+
+/**
+ * What a fault says where the text is underlined: without the number of the error, and without the lines around it.
+ * @param {Fault} fault
+ */
+export function explained({ message, excerpt = '' }) {
+  const said = [message.replace(/^Failed to compile VRL, error\[E\d+\]: /, '')];
+  for (const line of excerpt.split('\n')) {
+    const [, marked, note, more] = /^\s*(?:│[\s│]*[\^-]+\s*(\S.*)|=\s+(\S.*)|│\s+([^\s│].*))$/.exec(line) ?? [];
+    if (marked || note) said.push(marked ?? note);
+    else if (more && said.length > 1) said[said.length - 1] += ` ${more}`;
+  }
+  return said.map(sentence).join(' ');
 }

@@ -5,7 +5,7 @@ import { browserZone } from '../lib/time.js';
 
 /** @typedef {ReturnType<typeof createPrefs>} Prefs */
 
-/** @typedef {{text: string, at?: number, ms?: number, failed?: boolean}} Run a statement that ran, when, for how long and whether it failed */
+/** @typedef {{text: string, at?: number, ms?: number, failed?: boolean, cancelled?: boolean}} Run a statement that ran, when, for how long and how it ended */
 
 const mostTables = 200;
 

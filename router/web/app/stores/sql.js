@@ -76,15 +76,15 @@ export function createSql({ api, place, storage, clock, history }) {
   /**
    * Keeps a statement that runs, unless it may have a password or is very long.
    * @param {string} statement
-   * @returns {(failed: boolean) => void} called when it has run
+   * @returns {(how?: {failed?: boolean, cancelled?: boolean}) => void} called when it has run
    */
   function remember(statement) {
     if (statement.length > mostKept || mayHavePassword(statement)) return () => {};
     const at = clock.now();
     history.value = [{ text: statement, at }, ...history.value.filter(({ text }) => text !== statement)].slice(0, mostHistory);
-    return (failed) => {
+    return ({ failed = false, cancelled = false } = {}) => {
       const ms = clock.now() - at;
-      history.value = history.value.map((run) => (run.text === statement && run.at === at ? { ...run, ms, failed } : run));
+      history.value = history.value.map((run) => (run.text === statement && run.at === at ? { ...run, ms, failed, cancelled } : run));
     };
   }
 
@@ -172,11 +172,11 @@ export function createSql({ api, place, storage, clock, history }) {
       return latest.run(async (signal) => {
         try {
           const answer = await api.sql(statement, { signal, db: db(), limit: most.value });
-          ended(false);
+          ended();
           if (isQuery(statement)) void reads.run(async (signal) => segmentsRead((await api.sql(`EXPLAIN ${statement}`, { signal, db: db() })).rows));
           return answer;
         } catch (error) {
-          ended(!isAbort(error));
+          ended(isAbort(error) ? { cancelled: true } : { failed: true });
           throw error;
         }
       });
