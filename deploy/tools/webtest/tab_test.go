@@ -178,8 +178,8 @@ func (b *tab) shoot(name string) {
 	}
 }
 
-// withPalette reduces a picture to its 256 most frequent colours, and replaces each other colour by
-// the nearest of them.
+// withPalette reduces a picture to 256 of its colours, and replaces each other colour by the nearest of them. Of
+// colours that hardly differ, such as those of the edges of letters, it takes one, so that rare colours stay.
 func withPalette(full []byte) ([]byte, error) {
 	picture, err := png.Decode(bytes.NewReader(full))
 	if err != nil {
@@ -192,8 +192,17 @@ func withPalette(full []byte) ([]byte, error) {
 			counts[picture.At(x, y)]++
 		}
 	}
-	most := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] })
-	small := image.NewPaletted(bounds, color.Palette(most[:min(256, len(most))]))
+	const areas = 40 // the most frequent colours, which are those of surfaces, stay even if they are alike
+	type alike struct{ r, g, b uint32 }
+	var chosen color.Palette
+	taken := map[alike]bool{}
+	for _, c := range slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] }) {
+		r, g, b, _ := c.RGBA()
+		if kind := (alike{r >> 12, g >> 12, b >> 12}); len(chosen) < areas || !taken[kind] && len(chosen) < 256 {
+			taken[kind], chosen = true, append(chosen, c)
+		}
+	}
+	small := image.NewPaletted(bounds, chosen)
 	draw.Draw(small, bounds, picture, bounds.Min, draw.Src)
 	var out bytes.Buffer
 	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, small)
