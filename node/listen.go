@@ -8,11 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync/atomic"
 	"time"
 
-	"github.com/pires/go-proxyproto"
 	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -108,23 +106,6 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 		s.done <- s.server.ServeTLS(l, "", "")
 	}()
 	return s, nil
-}
-
-// behindProxies returns a listener that expects a PROXY protocol header on each connection from proxies.
-func behindProxies(l net.Listener, proxies peer.Proxies) net.Listener {
-	if len(proxies) == 0 {
-		return l
-	}
-	return &proxyproto.Listener{
-		Listener: l, ReadHeaderTimeout: handshakeTimeout,
-		ConnPolicy: func(c proxyproto.ConnPolicyOptions) (proxyproto.Policy, error) {
-			if from, err := netip.ParseAddrPort(c.Upstream.String()); err == nil &&
-				proxies.Trust(from.Addr().Unmap().WithZone("")) {
-				return proxyproto.REQUIRE, nil
-			}
-			return proxyproto.SKIP, nil
-		},
-	}
 }
 
 func (s *httpServer) setHandler(h http.Handler) { s.handler.Store(&h) }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -137,4 +138,43 @@ func TestHTTPFaultsAreLogged(t *testing.T) {
 		t.Errorf("logged %+v, %v", line, err)
 	}
 	_ = r.Close() // further log lines are discarded
+}
+
+// TestSilentProxy checks that connections of a proxy that do not begin with an address do not keep others waiting.
+func TestSilentProxy(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := behindProxies(inner, peer.Proxies{netip.MustParsePrefix("127.0.0.0/8")})
+	dial := func() net.Conn {
+		nc, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = nc.Close() })
+		return nc
+	}
+	for range 3 {
+		dial()
+	}
+	if _, err := io.WriteString(dial(), "PROXY TCP4 192.0.2.1 127.0.0.1 4000 5432\r\nhello"); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	text := make([]byte, 5)
+	_, err = io.ReadFull(nc, text)
+	if err != nil || nc.RemoteAddr().String() != "192.0.2.1:4000" || string(text) != "hello" {
+		t.Errorf("the first connection is from %v and sends %q: %v", nc.RemoteAddr(), text, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if nc, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after closing: %v, %v", nc, err)
+	}
 }
