@@ -12,6 +12,7 @@ import (
 // are in a slice with one element for each.
 type captures struct {
 	names []Name // sorted and without duplicates
+	slot  int    // in Record.changes
 }
 
 // fewCaptures is the number of captures whose values fit on the stack: var few [fewCaptures]value.Value; values :=
@@ -23,6 +24,7 @@ func newCaptures(o *Options, names []string) (c captures, places []int) {
 	sorted := slices.Clone(names)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
+	c.slot = o.names.change()
 	for _, n := range sorted {
 		c.names = append(c.names, o.Name(n))
 	}
@@ -51,6 +53,28 @@ func (c *captures) set(rec *Record, values []value.Value) {
 	if o == nil {
 		return
 	}
+	if len(values) > fewCaptures {
+		c.setEach(rec, o, values)
+		return
+	}
+	var few [fewCaptures]value.Value
+	defined, which := few[:0], uint64(0)
+	for i, v := range values {
+		if v.IsDefined() {
+			defined, which = append(defined, v), which|1<<i
+		}
+	}
+	changes := &rec.changes[c.slot]
+	if o.AppendCached(changes, which, defined) {
+		return
+	}
+	from := o.Shape()
+	c.setEach(rec, o, values)
+	changes.Note(from, which, len(defined), o)
+}
+
+// setEach does what set does, one value after the other.
+func (c *captures) setEach(rec *Record, o *value.Fields, values []value.Value) {
 	if o.Shape() != nil || o.Len() > 2*len(values) || o.Len()+len(values) > 24 { // then sorting is slower than setting
 		if len(values) > fewCaptures && rec.Spend(len(values)*o.Len()/16) != nil {
 			return // the next step makes the record fail

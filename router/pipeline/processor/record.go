@@ -20,6 +20,8 @@ type Name struct {
 type Names struct {
 	slots map[string]int
 	list  []string
+	// changes is the number of places that set several fields at once.
+	changes int
 }
 
 // Name returns the number of a field name, and adds the name if it is new.
@@ -37,6 +39,12 @@ func (n *Names) Name(text string) Name {
 	return Name{n.list[slot], slot}
 }
 
+// change assigns a number to a place that sets several fields at once.
+func (n *Names) change() int {
+	n.changes++
+	return n.changes - 1
+}
+
 // List returns all names, in the order of their numbers.
 func (n *Names) List() []string { return n.list }
 
@@ -52,17 +60,20 @@ type Record struct {
 	// Scratch is a buffer in which a processor can build a text. Its content is not kept between uses.
 	Scratch []byte
 
-	places []places    // by Name.slot
-	meta   value.Value // of vrl programs, which is empty
-	frames vrl.Frames
-	block  []byte
+	places  []places        // by Name.slot
+	changes []value.Changes // by captures.slot
+	meta    value.Value     // of vrl programs, which is empty
+	frames  vrl.Frames
+	block   []byte
 }
 
 // places are the caches for reading, setting and deleting the field of one name.
 type places struct{ get, set, del value.Cache }
 
 // NewRecord returns the record of a pipeline that uses the names. The caller must set its Work.
-func NewRecord(names *Names) *Record { return &Record{places: make([]places, len(names.list))} }
+func NewRecord(names *Names) *Record {
+	return &Record{places: make([]places, len(names.list)), changes: make([]value.Changes, names.changes)}
+}
 
 // Release drops what belongs to the request and its records. It must be called after the last record.
 func (r *Record) Release() {

@@ -18,9 +18,15 @@ func (c *Cache) find(h *Shape) bool {
 	if c.last.from == h {
 		return true
 	}
+	if c.other.from != h {
+		return false
+	}
 	c.last, c.other = c.other, c.last
-	return c.last.from == h
+	return true
 }
+
+// put makes last a change that find has not found. The change that was last before is kept too.
+func (c *Cache) put(made change) { c.last, c.other = made, c.last }
 
 // Shape returns the shape of o; nil if o is a list.
 func (o *Fields) Shape() *Shape { return o.shape }
@@ -64,7 +70,7 @@ func (o *Fields) PeekCached(key string, c *Cache) (Value, bool) {
 		return v, ok
 	}
 	if !c.find(h) {
-		c.last = change{from: h, slot: h.Slot(key)}
+		c.put(change{from: h, slot: h.Slot(key)})
 	}
 	if c.last.slot < 0 {
 		return Value{}, false
@@ -102,7 +108,7 @@ func (o *Fields) SetCached(key string, v Value, c *Cache) {
 			c.hint = o.SetHint(key, v, c.hint)
 			return
 		}
-		c.last = change{h, to, slot}
+		c.put(change{h, to, slot})
 	}
 	if c.last.to != h {
 		o.vals, o.shape = append(o.vals, v), c.last.to
@@ -133,6 +139,42 @@ func (v *Value) SetField(x Value, c *Cache) bool {
 // manyFields is the number of fields up to which SetField sets one. Callers charge for changes of larger objects.
 const manyFields = 64
 
+// Changes is a cache for a place that sets several fields at once. The zero value is empty. It must not be used by two
+// goroutines at once.
+type Changes struct {
+	from, to *Shape
+	set      uint64
+}
+
+// AppendCached sets new fields. set says which fields they are, so that the same set has the same keys in the same
+// order. It returns false and does nothing, unless o has a shape for which Note was the last call.
+func (o *Fields) AppendCached(c *Changes, set uint64, values []Value) bool {
+	if o.shape == nil || o.shape != c.from || c.set != set {
+		return false
+	}
+	o.vals, o.shape = append(o.vals, values...), c.to
+	return true
+}
+
+// Note records that the fields of set were set in an object of shape from, and made o. The fields must have been set in
+// the order in which AppendCached will get their values.
+func (c *Changes) Note(from *Shape, set uint64, n int, o *Fields) {
+	*c = Changes{}
+	if from != nil && o.shape != nil && len(o.shape.keys) == len(from.keys)+n && o.shape.after(from, n) {
+		*c = Changes{from, o.shape, set}
+	}
+}
+
+// after reports whether h is the result of adding n keys to from.
+func (h *Shape) after(from *Shape, n int) bool {
+	for range n {
+		if h = h.parent; h == nil {
+			return false
+		}
+	}
+	return h == from
+}
+
 // DeleteCached is Delete for a place of a program.
 func (o *Fields) DeleteCached(key string, c *Cache) (Value, bool) {
 	h := o.shape
@@ -148,7 +190,7 @@ func (o *Fields) DeleteCached(key string, c *Cache) (Value, bool) {
 			o.settle()
 			return o.Delete(key)
 		}
-		c.last = change{h, to, slot}
+		c.put(change{h, to, slot})
 	}
 	if c.last.slot < 0 {
 		return Value{}, false
