@@ -30,6 +30,9 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 		case isName && len(operand) == 1 && oidTypes[t.name]:
 			r.raw(first, r.oidOf(c.typ, c.operand))
 			return
+		case t.isReg() && operand[0].word("unnest"):
+			// Rows of OIDs stay numbers: a name would be looked up by a query, which cannot contain rows.
+			t.text = "BIGINT"
 		case t.isReg():
 			r.regValue(operand, t.name)
 			return

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,6 +30,28 @@ func (r *rewriter) typedMoment() bool {
 		literal = strings.ToUpper(first.text) + " " + quote(text)
 	}
 	r.moment(first, literal)
+	return true
+}
+
+// day matches texts that begin with a day.
+var day = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$`)
+
+// untypedMoment gives the text in ts - '2026-01-05' the type of a time, as PostgreSQL does.
+func (r *rewriter) untypedMoment() bool {
+	t, n := r.at(0), len(r.out)
+	if n < 2 || !r.out[n-1].sym("-") || !r.out[n-2].endsOperand() || r.at(1).sym("::") || !day.MatchString(t.val) {
+		return false
+	}
+	before := strings.ToUpper(r.out[n-2].text)
+	if before == "DATE" || before == "CURRENT_DATE" || strings.Contains(before, "AS DATE)") {
+		return false // the difference is a number of days
+	}
+	literal, err := value.MomentLiteral(t.val)
+	if err != nil {
+		return r.checked(t, "", err)
+	}
+	r.raw(t, literal)
+	r.i++
 	return true
 }
 

@@ -49,7 +49,7 @@ func (r *rewriter) relation(n int) bool {
 	if n > 0 || strings.HasPrefix(name, "pg_") {
 		text, session = r.sessionTable(name)
 	}
-	if n == 0 && r.foldTable(t, name) {
+	if n == 0 && r.foldTable() {
 		return true
 	}
 	if table == nil && !session || n == 0 && (!strings.HasPrefix(name, "pg_") || !r.inFrom() || r.s.HasTable(t.val)) {
@@ -77,20 +77,29 @@ func (r *rewriter) relation(n int) bool {
 }
 
 // foldTable writes the name of a table in lower case, as PostgreSQL does without quotes, if there is no table with the
-// case that the client wrote.
-func (r *rewriter) foldTable(t tok, lower string) bool {
-	if t.kind != statement.TokenWord || t.val == lower || r.at(1).sym(".") || r.at(1).sym("(") || !r.inFrom() {
+// case that the client wrote. The name may stand behind its schema.
+func (r *rewriter) foldTable() bool {
+	n, schemaName := 0, ""
+	if r.at(1).sym(".") && r.at(2).isName() {
+		n, schemaName = 2, r.at(0).val
+	}
+	t := r.at(n)
+	lower := strings.ToLower(t.val)
+	if t.kind != statement.TokenWord || t.val == lower || r.at(n+1).sym(".") || r.at(n+1).sym("(") || !r.inFrom() {
 		return false
 	}
-	if _, found := r.s.Relation("", t.val); found {
+	if _, found := r.s.Relation(schemaName, t.val); found {
 		return false
 	}
-	if _, found := r.s.Relation("", lower); !found {
+	if _, found := r.s.Relation(schemaName, lower); !found {
 		return false
+	}
+	for k := range n {
+		r.push(r.at(k))
 	}
 	t.text, t.val = lower, lower
 	r.push(t)
-	r.i++
+	r.i += n + 1
 	return true
 }
 

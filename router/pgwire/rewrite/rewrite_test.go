@@ -96,6 +96,8 @@ func TestRules(t *testing.T) {
 		"SELECT 1 WHERE f(a, b) > (c, d) AND (a, b) = (SELECT 1, 2)": "SELECT 1 WHERE f(a, b) > (c, d) AND (a, b) = " +
 			"(SELECT 1, 2)",
 		"SELECT Logs.A FROM Logs, NoTable":   "SELECT Logs.A FROM logs, NoTable",
+		"SELECT A FROM Public.Logs l":        "SELECT A FROM Public.Logs l",
+		"SELECT A FROM public.Logs l":        "SELECT A FROM public.logs l",
 		"SELECT 1 FROM t FOR UPDATE":         "SELECT 1 FROM t",
 		"SELECT 1 FROM t FOR UPDATE LIMIT 1": "SELECT 1 FROM t LIMIT 1",
 		"SELECT 1 FROM t, u WHERE (a) FOR NO KEY UPDATE OF t, p.u SKIP LOCKED FOR SHARE NOWAIT LIMIT 1 OFFSET 2": "SELECT " +
