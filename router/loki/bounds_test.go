@@ -6,6 +6,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/loki/lines"
+	"cordwood/router/loki/translate"
 )
 
 // A query of one step may have millions of numbers, but not millions of series with long labels.
@@ -63,5 +64,38 @@ func TestAttributesWithOneLabel(t *testing.T) {
 		if got := e.Metadata["a_b"]; got != "0" {
 			t.Fatalf("the label is %q", got)
 		}
+	}
+}
+
+// TestMemoryOfAllQueries checks that metric queries share memory, and that small ones need none of it.
+func TestMemoryOfAllQueries(t *testing.T) {
+	all := &shared{most: 10 << 20}
+	start := func() *evaluator { return &evaluator{steps: translate.Steps{N: 1}, memory: all.holding()} }
+	large, second, small := start(), start(), start()
+	fill := func(e *evaluator) (err error) {
+		for i := 0; err == nil && i < 1000; i++ {
+			_, err = e.group(map[string]*group{}, strings.Repeat("x", 10_000), func() map[string]string { return nil })
+		}
+		return err
+	}
+	if err := fill(large); errs.CodeOf(err) != errs.RateLimited || !strings.Contains(err.Error(), "10 MiB") {
+		t.Errorf("20 MiB in one query: %v", err)
+	}
+	if err := fill(second); errs.CodeOf(err) != errs.RateLimited {
+		t.Errorf("in another one: %v", err)
+	}
+	for range freeSize / partSize {
+		if err := small.countPart(); err != nil {
+			t.Fatalf("a small query: %v", err)
+		}
+	}
+	large.memory.release()
+	second.memory.release()
+	if err := small.countPart(); err != nil {
+		t.Errorf("after the others have ended: %v", err)
+	}
+	small.memory.release()
+	if n := all.used.Load(); n != 0 {
+		t.Errorf("%d bytes are left", n)
 	}
 }

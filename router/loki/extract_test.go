@@ -56,7 +56,8 @@ func BenchmarkExtract(b *testing.B) {
 			r := m.(*logql.Range)
 			b.ReportAllocs()
 			for b.Loop() {
-				e := &evaluator{steps: translate.Steps{Step: int64(time.Second), N: 10}}
+				memory := shared{most: maxAllSize}
+				e := &evaluator{steps: translate.Steps{Step: int64(time.Second), N: 10}, memory: memory.holding()}
 				x := newExtraction(e, r, nil, map[string]*group{})
 				if err := entries(table, rec, func(e *lines.Entry) error { return x.add(b.Context(), e) }); err != nil {
 					b.Fatal(err)

@@ -22,7 +22,8 @@ func (r *Reader) Metric(ctx context.Context, m logql.Metric, steps translate.Ste
 		return series.Value{}, errs.New(errs.InvalidArguments, "exceeded maximum resolution of 11,000 points per time "+
 			"series. Try increasing the value of the step parameter")
 	}
-	e := &evaluator{r: r, ctx: ctx, steps: steps}
+	e := &evaluator{r: r, ctx: ctx, steps: steps, memory: r.service.memory.holding()}
+	defer e.memory.release()
 	_, e.alone = m.(*logql.Range)
 	v, err := e.eval(m)
 	if err != nil {
@@ -53,35 +54,13 @@ type evaluator struct {
 	steps translate.Steps
 	// read counts the series that statements return, and joined those that group_left and group_right make of them.
 	read, joined tally
+	memory       *holding
 	// parts counts the numbers that the series are computed from, and lines the entries that are parsed in memory.
 	parts, lines int
 	// named are the labels that the query names around the metric that is being evaluated.
 	named []string
 	// alone is true if the metric is a range aggregation, so that its series are those of the answer.
 	alone bool
-}
-
-// tally counts series.
-type tally struct {
-	// points counts the steps of all series so far.
-	points int
-	// size is about how much memory the labels of these series take, in bytes.
-	size int
-}
-
-// labelsSize is about how much memory the labels of a series take in addition to their texts, in bytes.
-const labelsSize = 500
-
-// count counts a series with the given key and number of steps, and returns an error if there are too many.
-func (t *tally) count(key string, steps int) error {
-	if t.points += steps; t.points > maxPoints {
-		return tooManySeries(maxPoints / steps)
-	}
-	if t.size += labelsSize + 2*len(key); t.size > maxSeriesSize {
-		return errs.New(errs.InvalidArguments, "the labels of the series of the query take more than %d MiB: name fewer "+
-			"labels, or use a shorter time", maxSeriesSize>>20)
-	}
-	return nil
 }
 
 func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
@@ -124,7 +103,7 @@ func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
 			if err := e.ctx.Err(); err != nil {
 				return err
 			}
-			return e.joined.count(key, e.steps.N)
+			return e.countSeries(&e.joined, key)
 		})
 	}
 	return series.Value{}, errs.New(errs.Internal, "metrics of type %T are not implemented", m)
@@ -242,7 +221,7 @@ func (e *evaluator) checkQuantile(r *logql.Range) error {
 	count := &logql.Range{Op: "count_over_time", Log: r.Log, Range: r.Range, Offset: r.Offset}
 	whole := translate.Steps{Start: e.steps.Last(), Step: 1, N: 1}
 	count.Range += moment(e.steps.Last()).Sub(moment(e.steps.Start))
-	other := &evaluator{r: e.r, ctx: e.ctx, steps: whole}
+	other := &evaluator{r: e.r, ctx: e.ctx, steps: whole, memory: e.memory}
 	v, err := other.rangeOf(count, &logql.Grouping{})
 	if err != nil || len(v.Series) == 0 {
 		return err
@@ -307,21 +286,12 @@ func (e *evaluator) group(groups map[string]*group, key string, labels func() ma
 	if of := groups[key]; of != nil {
 		return of, nil
 	}
-	if err := e.read.count(key, e.steps.N); err != nil {
+	if err := e.countSeries(&e.read, key); err != nil {
 		return nil, err
 	}
 	of := &group{labels: labels()}
 	groups[key] = of
 	return of, nil
-}
-
-// countPart counts a number from which series are computed.
-func (e *evaluator) countPart() error {
-	if e.parts++; e.parts > maxPoints {
-		return errs.New(errs.InvalidArguments, "the query has more than %d numbers: use a longer step, a shorter time, or "+
-			"fewer labels", maxPoints)
-	}
-	return nil
 }
 
 // reading decodes the rows of a statement.

@@ -3,7 +3,8 @@
 // time of its caller. Package lines runs pipelines over the entries that come back, and package series has the
 // operators between series of numbers. Pushing is package router/ingest/loki.
 //
-// A Service has no state and no goroutines. Its methods may be called concurrently. DESIGN.md has the reasons.
+// A Service has no goroutines, and no state but the size of what its requests hold. Its methods may be called
+// concurrently. DESIGN.md has the reasons.
 package loki
 
 import (
@@ -59,14 +60,18 @@ const (
 )
 
 // Service reads tables as streams. See the package comment.
-type Service struct{ source Source }
+type Service struct {
+	source Source
+	// memory is what metric queries hold.
+	memory shared
+}
 
 // New returns a Service. source must be set.
 func New(source Source) (*Service, error) {
 	if source == nil {
 		return nil, errors.New("loki: the source must be set")
 	}
-	return &Service{source}, nil
+	return &Service{source: source, memory: shared{most: maxAllSize}}, nil
 }
 
 // Reader reads for one request.

@@ -46,7 +46,8 @@ func (r *Reader) Volume(ctx context.Context, v *Volume) ([]*series.Series, error
 	if length <= 0 {
 		return nil, nil
 	}
-	e := &evaluator{r: r, ctx: ctx, steps: steps}
+	e := &evaluator{r: r, ctx: ctx, steps: steps, memory: r.service.memory.holding()}
+	defer e.memory.release()
 	of := &logql.Range{Op: "bytes_over_time", Log: &logql.Log{Matchers: v.Query.Matchers}, Range: length}
 	out, err := e.volume(of, v)
 	if err != nil {
@@ -133,7 +134,7 @@ func (e *evaluator) addBytes(of *logql.Range, t *translate.Table, labels []strin
 					continue
 				}
 				if to[name] == nil {
-					if err := e.read.count(name, e.steps.N); err != nil {
+					if err := e.countSeries(&e.read, name); err != nil {
 						return err
 					}
 					to[name] = series.New(map[string]string{name: ""}, e.steps.N)
