@@ -39,7 +39,7 @@ RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/..
 VRL_REFERENCE := $(HOME)/.cache/cordwood/vector-vrl-1.0.11
 export VRL_REFERENCE_PYTHON ?= $(wildcard $(VRL_REFERENCE)/python)
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e vrl-reference clients-test iceberg-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos cold-chaos bench bench-e2e vrl-reference clients-test iceberg-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ chaos: build ## Inject failures of disks, files, processes and networks into rea
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 30m -v ./test/fault
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 $(GO) test -count 1 -timeout 60m -v -run 'TestFoundKilled|TestColdTierChaos' ./test/cluster
 	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 CORDWOOD_CHAOS_ROUNDS=$(ROUNDS) $(GO) test -count 1 -timeout 90m -v ./test/chaos
+
+cold-chaos: build ## Write ROWS (40000000) to a bucket while nodes and the bucket are killed, compare all of them, and count the requests of queries
+	CORDWOOD_BIN=$(CURDIR)/$(BIN) CORDWOOD_CHAOS=1 CORDWOOD_CHAOS_ROWS=$(or $(ROWS),40000000) $(GO) test -count 1 -timeout 90m -v -run 'TestColdTierScale$$' ./test/cluster
 
 bench: ## Run benchmarks of the hot paths, each COUNT=6 times, in the format of benchstat
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),6) \

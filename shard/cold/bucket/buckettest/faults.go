@@ -122,6 +122,8 @@ type Counts struct {
 	Faults map[Fault]int
 	// Sent is the bytes of bodies of answers.
 	Sent int64
+	// Stored is the bytes of the bodies of successful PUT requests.
+	Stored int64
 }
 
 // String returns the counts on one line.
@@ -134,5 +136,5 @@ func (c Counts) String() string {
 		parts = append(parts, fmt.Sprintf("%v %d", f, n))
 	}
 	slices.Sort(parts)
-	return fmt.Sprintf("%s; %d bytes sent", strings.Join(parts, ", "), c.Sent)
+	return fmt.Sprintf("%s; %d bytes sent, %d stored", strings.Join(parts, ", "), c.Sent, c.Stored)
 }

@@ -193,6 +193,7 @@ func (p *Proxy) forward(r *http.Request, fault Fault) (int, http.Header, []byte,
 	body, err := io.ReadAll(resp.Body)
 	if r.Method == http.MethodPut && resp.StatusCode < 300 {
 		p.mu.Lock()
+		p.counts.Stored += max(r.ContentLength, 0)
 		p.newest = append(p.newest, r.URL.Path)
 		p.newest = p.newest[max(len(p.newest)-lagging, 0):]
 		p.mu.Unlock()

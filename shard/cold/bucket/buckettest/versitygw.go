@@ -3,6 +3,8 @@ package buckettest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -56,44 +58,77 @@ const (
 // credentials into the environment. It skips the test if no such server can run.
 func Serve(t *testing.T) (endpoint, bucket string) {
 	t.Helper()
-	bin, root := gateway(t), t.TempDir()
-	if err := os.Mkdir(filepath.Join(root, "bucket"), 0o750); err != nil {
+	s := NewServer(t)
+	return s.Endpoint, s.Bucket
+}
+
+// Server is an S3 server with one bucket, which can be killed and started again. Its methods must not be called at the
+// same time.
+type Server struct {
+	// Endpoint is its URL.
+	Endpoint string
+	// Bucket is the name of the bucket.
+	Bucket string
+
+	bin, root, addr string
+	cmd             *exec.Cmd
+	ended           chan error // has how the process ended
+}
+
+// NewServer does what Serve does, and returns the server.
+func NewServer(t *testing.T) *Server {
+	t.Helper()
+	s := &Server{Bucket: "bucket", bin: gateway(t), root: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(s.root, s.Bucket), 0o750); err != nil {
 		t.Fatal(err)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
+	s.addr = l.Addr().String()
+	s.Endpoint = "http://" + s.addr
 	l.Close()
-	cmd := exec.Command(bin, "--access", AccessKey, "--secret", SecretKey, "--port", addr, "--quiet", "posix", root)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		t.Skipf("start versitygw: %v", err)
+	if err := s.Start(); err != nil {
+		t.Skipf("versitygw does not run here (its folder needs extended attributes): %v", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended already
-		t.Logf("the server ended: %v", <-ended)
-	})
+	t.Cleanup(func() { t.Logf("the server ended: %v", s.Kill()) })
+	t.Setenv("AWS_ACCESS_KEY_ID", AccessKey)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", SecretKey)
+	return s
+}
+
+// Start starts the process with the objects that it had before, and waits until it answers.
+func (s *Server) Start() error {
+	s.cmd = exec.Command(s.bin, "--access", AccessKey, "--secret", SecretKey, "--port", s.addr, "--quiet", "posix", s.root)
+	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.ended = make(chan error, 1)
+	go func(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }(s.cmd, s.ended)
 	for deadline := time.Now().Add(20 * time.Second); ; {
-		resp, err := http.Get("http://" + addr + "/")
+		resp, err := http.Get(s.Endpoint + "/")
 		if err == nil {
 			resp.Body.Close()
-			break
+			return nil
 		}
 		select {
-		case err := <-ended:
-			ended <- err
-			t.Skipf("versitygw does not run here (its folder needs extended attributes): %v", err)
+		case end := <-s.ended:
+			s.ended <- end
+			return fmt.Errorf("the process ended: %w", errors.Join(end, err))
 		case <-time.After(20 * time.Millisecond):
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("versitygw does not answer: %v", err)
+			return fmt.Errorf("the process does not answer: %w", errors.Join(s.Kill(), err))
 		}
 	}
-	t.Setenv("AWS_ACCESS_KEY_ID", AccessKey)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", SecretKey)
-	return "http://" + addr, "bucket"
+}
+
+// Kill ends the process by SIGKILL, and returns how it ended.
+func (s *Server) Kill() error {
+	_ = s.cmd.Process.Kill() // it may have ended already
+	end := <-s.ended
+	s.ended <- end
+	return end
 }

@@ -1,0 +1,403 @@
+package cluster
+
+import (
+	"crypto/md5"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"cordwood/shard/cold/bucket/buckettest"
+)
+
+// scaleRows is the number of rows that TestColdTierScale writes; $CORDWOOD_CHAOS_ROWS overrides it.
+const scaleRows = 40_000_000
+
+// scale is a table with many rows that go to a bucket while nodes and the server of the bucket are killed at random.
+type scale struct {
+	t      *testing.T
+	c      *Cluster
+	server *buckettest.Server
+	proxy  *buckettest.Proxy
+	rows   int
+
+	next    atomic.Int64 // the first row of the next request
+	stored  atomic.Int64
+	retries atomic.Int64
+
+	mu   sync.Mutex // guards dead
+	dead int        // the node that is down, or -1
+
+	kills, bucketKills int // only the goroutine of the faults uses them
+}
+
+// The number of rows of a request, of requests at the same time, and the most rows in a second: the faults need time.
+const (
+	scaleBatch   = 20_000
+	scaleWriters = 3
+	scaleRate    = 100_000
+)
+
+// Columns of the rows, by their number. Text comes from hashes, so it is not more regular than real logs.
+var (
+	scaleMethods  = []string{"GET", "GET", "GET", "GET", "GET", "GET", "POST", "POST", "PUT", "DELETE"}
+	scaleStatuses = []int{200, 200, 200, 200, 200, 200, 200, 201, 204, 301, 304, 400, 401, 404, 404, 429, 500, 502, 503}
+)
+
+// scaleColumns are the columns of the table, with the expressions that compute them from n.
+var scaleColumns = []struct{ name, kind, from string }{
+	{"request_id", "STRING", "md5(n::VARCHAR)"},
+	{"host", "STRING", "'web-' || (n * 7919 % 1000003 % 48)"},
+	{"method", "STRING", "['GET','GET','GET','GET','GET','GET','POST','POST','PUT','DELETE'][1 + n * 104729 % 1000003 % 10]"},
+	{"path", "STRING", "'/api/v2/item/' || (n * 15485863 % 1000003 % 120000)"},
+	{"status", "BIGINT", "[200,200,200,200,200,200,200,201,204,301,304,400,401,404,404,429,500,502,503]" +
+		"[1 + n * 32452843 % 1000003 % 19]"},
+	{"bytes", "BIGINT", "n * 49979687 % 1000003 % 50000"},
+	{"millis", "BIGINT", "n * 67867967 % 1000003 % 3000"},
+}
+
+// appendScaleRow appends row n as a line of JSON.
+func appendScaleRow(b []byte, n int64) []byte {
+	hash := md5.Sum(strconv.AppendInt(nil, n, 10)) //nolint:gosec // the engine has this function too
+	const p = 1_000_003
+	b = append(b, `{"n":`...)
+	b = strconv.AppendInt(b, n, 10)
+	b = append(b, `,"request_id":"`...)
+	b = fmt.Appendf(b, "%x", hash)
+	b = append(b, `","host":"web-`...)
+	b = strconv.AppendInt(b, n*7919%p%48, 10)
+	b = append(b, `","method":"`...)
+	b = append(b, scaleMethods[n*104729%p%10]...)
+	b = append(b, `","path":"/api/v2/item/`...)
+	b = strconv.AppendInt(b, n*15485863%p%120_000, 10)
+	b = append(b, `","status":`...)
+	b = strconv.AppendInt(b, int64(scaleStatuses[n*32452843%p%19]), 10)
+	b = append(b, `,"bytes":`...)
+	b = strconv.AppendInt(b, n*49979687%p%50_000, 10)
+	b = append(b, `,"millis":`...)
+	b = strconv.AppendInt(b, n*67867967%p%3000, 10)
+	return append(b, "}\n"...)
+}
+
+// TestColdTierScale (long) writes 40 million rows into three nodes that move them to a bucket, and kills nodes and the
+// server of the bucket by SIGKILL all the time, while requests to the bucket fail in all ways. Then it compares all
+// rows, at once and from the bucket alone, counts the requests and bytes of queries at the bucket, and adds a node.
+func TestColdTierScale(t *testing.T) {
+	if os.Getenv("CORDWOOD_CHAOS") == "" {
+		t.Skip("it writes 40 million rows: CORDWOOD_CHAOS=1")
+	}
+	rows := scaleRows
+	if text := os.Getenv("CORDWOOD_CHAOS_ROWS"); text != "" {
+		var err error
+		if rows, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d, %d rows", seed, rows)
+	server := buckettest.NewServer(t)
+	proxy := buckettest.NewProxy(t, server.Endpoint, nil)
+	x := &scale{
+		t: t, server: server, proxy: proxy, rows: rows, dead: -1,
+		c: NewCluster(t, Spec{All: 3, Shards: 2, Args: []string{
+			"--object-storage-url", "s3://" + server.Bucket + "/prod", "--object-storage-endpoint", proxy.URL,
+			"--object-storage-upload-after", "30s", "--object-storage-upload-bytes", "96MiB",
+			"--object-storage-local-for", "1s", "--object-storage-cache-bytes", "4GiB", "--shard-flush-age", "30s",
+			"--query-timeout", "5m",
+		}}),
+	}
+	x.c.Secret()
+	x.c.Start()
+	var columns strings.Builder
+	for _, c := range scaleColumns {
+		columns.WriteString(", " + c.name + " " + c.kind)
+	}
+	x.c.Nodes[0].mustQuery(t, "CREATE TABLE app (svc_timestamp TIMESTAMP(9) TIME INDEX, n BIGINT"+columns.String()+
+		") WITH (append_mode='true', physical_table='x')")
+	x.load(rand.New(rand.NewPCG(seed, 1)))
+	x.compare("after the faults")
+	x.awaitMoved()
+	x.measure()
+	x.compare("from the bucket")
+	x.addNode()
+}
+
+// load writes all rows while nodes and the bucket fail. At the end, everything runs.
+func (x *scale) load(random *rand.Rand) {
+	begin, ended := time.Now(), make(chan struct{})
+	var writers, faults sync.WaitGroup
+	for range scaleWriters {
+		writers.Go(func() {
+			for {
+				from := int(x.next.Add(scaleBatch)) - scaleBatch
+				if from >= x.rows || x.t.Failed() {
+					return
+				}
+				<-time.After(time.Until(begin.Add(time.Duration(from) * time.Second / scaleRate)))
+				x.write(from, min(from+scaleBatch, x.rows))
+			}
+		})
+	}
+	seed := random.Uint64()
+	faults.Go(func() {
+		random := rand.New(rand.NewPCG(seed, 2))
+		for !closed(ended, time.Duration(2+random.IntN(12))*time.Second) {
+			x.fault(random)
+			x.t.Logf("%v: %d rows, %d kills of nodes, %d of the bucket", time.Since(begin).Round(time.Second),
+				x.stored.Load(), x.kills, x.bucketKills)
+		}
+	})
+	writers.Wait()
+	took := time.Since(begin)
+	close(ended)
+	faults.Wait()
+	x.proxy.SetPlan(nil)
+	x.t.Logf("%d rows in %v, %d requests repeated; %d kills of nodes, %d of the bucket; at the bucket: %v", x.rows,
+		took.Round(time.Second), x.retries.Load(), x.kills, x.bucketKills, x.proxy.Counts())
+}
+
+// closed waits for a while, and reports whether c was closed.
+func closed(c <-chan struct{}, wait time.Duration) bool {
+	select {
+	case <-c:
+		return true
+	case <-time.After(wait):
+		return false
+	}
+}
+
+// write stores rows. A request whose outcome is unknown is repeated with the same key, so each row is stored once.
+func (x *scale) write(from, to int) {
+	body := make([]byte, 0, (to-from)*200)
+	for i := from; i < to; i++ {
+		body = appendScaleRow(body, int64(i))
+	}
+	key := fmt.Sprintf("batch-%d", from)
+	for deadline := time.Now().Add(10 * time.Minute); ; {
+		a, err := x.alive().Do("POST", "/v1/ingest?table=app&pipeline_name=svc_identity", strings.NewReader(string(body)),
+			"Content-Type", "application/x-ndjson", "Idempotency-Key", key)
+		if err == nil && a.Status == 200 {
+			x.stored.Add(int64(to - from))
+			return
+		}
+		if err == nil {
+			err = fmt.Errorf("%d %s", a.Status, a.Body)
+		}
+		if time.Now().After(deadline) {
+			x.t.Errorf("rows from %d on cannot be stored: %v", from, err)
+			return
+		}
+		x.retries.Add(1)
+		<-time.After(50 * time.Millisecond)
+	}
+}
+
+// alive returns a node that is not down.
+func (x *scale) alive() *Node {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at := rand.IntN(len(x.c.Nodes))
+	if at == x.dead {
+		at = (at + 1) % len(x.c.Nodes)
+	}
+	return x.c.Nodes[at]
+}
+
+// fault makes requests to the bucket fail in some way, or not, and kills a node, or the server of the bucket.
+func (x *scale) fault(random *rand.Rand) {
+	faults := []buckettest.Fault{
+		buckettest.Delay, buckettest.SlowDown, buckettest.Internal, buckettest.Reset, buckettest.LostAnswer, buckettest.Cut,
+		buckettest.Short, buckettest.Flip, buckettest.Foreign, buckettest.IgnoreRange, buckettest.LagList,
+	}
+	switch random.IntN(4) {
+	case 0:
+		x.proxy.SetPlan(buckettest.Always(faults[random.IntN(len(faults))]))
+	case 1:
+		x.proxy.SetPlan(nil)
+	default:
+		x.proxy.SetPlan(buckettest.Random(random.Uint64(), 0.1, faults...))
+	}
+	down := time.Duration(random.IntN(int(3 * time.Second)))
+	if random.IntN(3) == 0 {
+		_ = x.server.Kill() // it was killed, so there is an error
+		x.bucketKills++
+		<-time.After(down)
+		if err := x.server.Start(); err != nil {
+			x.t.Errorf("start the server of the bucket: %v", err)
+		}
+		return
+	}
+	at := random.IntN(len(x.c.Nodes))
+	x.setDead(at)
+	x.c.Nodes[at].Kill()
+	x.kills++
+	<-time.After(down)
+	if err := x.c.Nodes[at].TryStart(3 * time.Minute); err != nil {
+		x.t.Errorf("start node %s: %v", x.c.Nodes[at].Name, err)
+	}
+	x.setDead(-1)
+}
+
+func (x *scale) setDead(at int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.dead = at
+}
+
+// compare checks that each row is there once, with all its columns.
+func (x *scale) compare(what string) {
+	begin := time.Now()
+	sql, want := "SELECT count(*), count(DISTINCT n), min(n), max(n)", ""
+	for _, c := range scaleColumns {
+		sql += ", count(*) FILTER (" + c.name + " IS DISTINCT FROM " + c.from + ")"
+		want += " 0"
+	}
+	const part = 5_000_000 // the engine has all numbers of a statement in memory
+	for from := 0; from < x.rows; from += part {
+		to := min(from+part, x.rows)
+		n := x.c.Nodes[from/part%len(x.c.Nodes)]
+		x.want(n, what, fmt.Sprintf("%s FROM app WHERE n >= %d AND n < %d", sql, from, to),
+			fmt.Sprintf("[[%d %d %d %d%s]]", to-from, to-from, from, to-1, want))
+	}
+	for _, n := range x.c.Nodes {
+		x.want(n, what, "SELECT count(*), min(n), max(n) FROM app", fmt.Sprintf("[[%d 0 %d]]", x.rows, x.rows-1))
+	}
+	x.t.Logf("%s: all rows compared in %v", what, time.Since(begin).Round(time.Second))
+}
+
+// want compares the answer to a statement.
+func (x *scale) want(n *Node, what, sql, want string) {
+	x.t.Helper()
+	var got string
+	Eventually(x.t, 5*time.Minute, func() error {
+		list, err := n.Query(sql)
+		got = fmt.Sprint(list)
+		if err == nil && len(list) == 0 {
+			err = errors.New("no answer")
+		}
+		return err
+	})
+	if got != want {
+		x.t.Errorf("%s: node %s: %s: %s, want %s", what, n.Name, sql, got, want)
+	}
+}
+
+// awaitMoved waits until all rows are only in the bucket.
+func (x *scale) awaitMoved() {
+	begin := time.Now()
+	for _, n := range x.c.Nodes {
+		Eventually(x.t, 15*time.Minute, func() error { return n.onlyObjects("app") })
+	}
+	const objects = "SELECT sum(rows), count(*), sum(bytes) FROM svc_private.segments " +
+		"WHERE table_name = 'app' AND location = 'bucket'"
+	var list [][]any
+	Eventually(x.t, 5*time.Minute, func() error { // rows may have been in memory
+		var err error
+		if list, err = x.c.Nodes[0].Query(objects); err == nil && fmt.Sprint(list[0][0]) != strconv.Itoa(x.rows) {
+			err = fmt.Errorf("rows, objects and bytes in the bucket are %v", list)
+		}
+		return err
+	})
+	x.t.Logf("all rows are only in the bucket after another %v: rows, objects, bytes %v; %v",
+		time.Since(begin).Round(time.Second), list, x.proxy.Counts())
+}
+
+// scaleQueries are measured at the bucket.
+var scaleQueries = []struct{ what, sql string }{
+	{"all rows", "SELECT count(*) FROM app"},
+	{"count by status", "SELECT status, count(*) FROM app GROUP BY status ORDER BY status"},
+	{"substring in path", "SELECT count(*) FROM app WHERE path LIKE '%9/11%' OR path LIKE '%item/777%'"},
+	{"p99 of a time by host", "SELECT host, quantile_cont(millis, 0.99) FROM app GROUP BY host ORDER BY host"},
+	{"newest 100", "SELECT * FROM app ORDER BY svc_timestamp DESC LIMIT 100"},
+	{"one id", "SELECT n, path FROM app WHERE request_id = 'ID'"},
+	{"errors of one path", "SELECT n, host FROM app WHERE path = '/api/v2/item/777' AND status = 500 ORDER BY n"},
+}
+
+// measure counts the requests and bytes of queries at the bucket: with an empty cache, and once more. Each request to
+// the bucket takes 30 ms.
+func (x *scale) measure() {
+	n := x.c.Nodes[0]
+	x.proxy.SetPlan(buckettest.Always(buckettest.Delay))
+	defer x.proxy.SetPlan(nil)
+	id := fmt.Sprintf("%x", md5.Sum([]byte(strconv.Itoa(x.rows/3)))) //nolint:gosec // the engine has this function too
+	for _, q := range scaleQueries {
+		sql := strings.ReplaceAll(q.sql, "ID", id)
+		for _, n := range x.c.Nodes {
+			n.Stop()
+			if err := os.RemoveAll(filepath.Join(n.Dir, "cache")); err != nil {
+				x.t.Fatal(err)
+			}
+		}
+		x.c.Start()
+		// The ends of objects are fetched after the start, as after each offload; a query of other data starts the
+		// query process.
+		n.mustQuery(x.t, "SELECT count(*) FROM information_schema.tables")
+		x.settled()
+		cold, coldBytes, coldTime, first := x.run(n, sql)
+		again, _, warmTime, second := x.run(n, sql)
+		x.t.Logf("%s: %d requests, %d bytes, %v; again: %d requests, %v", q.what, cold, coldBytes,
+			coldTime.Round(time.Millisecond), again, warmTime.Round(time.Millisecond))
+		if first != second {
+			x.t.Errorf("%s: %s, and then %s", q.what, first, second)
+		}
+		if again != 0 {
+			x.t.Errorf("%s: %d requests for what is in the cache", q.what, again)
+		}
+	}
+}
+
+// settled waits until nothing is read from the bucket any more.
+func (x *scale) settled() {
+	for before := -1; ; {
+		now := x.proxy.Counts().Requests["GET"]
+		if now == before {
+			return
+		}
+		before = now
+		<-time.After(2 * time.Second)
+	}
+}
+
+// run returns the GET requests to the bucket, the bytes of answers, the time, and the answer of a statement.
+func (x *scale) run(n *Node, sql string) (requests int, bytes int64, took time.Duration, answer string) {
+	before, begin := x.proxy.Counts(), time.Now()
+	rows, err := n.Query(sql)
+	took = time.Since(begin)
+	if err != nil {
+		x.t.Errorf("%s: %v", sql, err)
+	}
+	after := x.proxy.Counts()
+	return after.Requests["GET"] - before.Requests["GET"], after.Sent - before.Sent, took, fmt.Sprint(rows)
+}
+
+// addNode adds a node, drains another one onto it, and says how long the replicas take and what they read.
+func (x *scale) addNode() {
+	before := x.proxy.Counts()
+	n := x.c.Add("router,meta,shard")
+	begin := time.Now()
+	n.Start()
+	lost := x.c.Nodes[2]
+	former, err := lost.Identity()
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	lost.Kill()
+	ready := time.Now()
+	Eventually(x.t, time.Minute, func() error { // the new node has to be known
+		_, err := command(x.t, "node", "decommission", "--yes", former.NodeID, "--server", x.c.Nodes[0].HTTP)
+		return err
+	})
+	Eventually(x.t, 5*time.Minute, func() error { return n.onlyObjects("app") })
+	after := x.proxy.Counts()
+	x.t.Logf("a new node is ready after %v, and has its replicas %v after a node was lost; %d requests and %d bytes at the bucket",
+		ready.Sub(begin).Round(time.Millisecond), time.Since(ready).Round(time.Millisecond),
+		after.Requests["GET"]-before.Requests["GET"], after.Sent-before.Sent)
+	x.want(n, "the new node", "SELECT count(*), min(n), max(n) FROM app", fmt.Sprintf("[[%d 0 %d]]", x.rows, x.rows-1))
+}
