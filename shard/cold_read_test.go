@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/cold"
@@ -80,6 +81,7 @@ func newColdWorld(t *testing.T) *coldWorld {
 	t.Helper()
 	cfg := testConfig(t)
 	cfg.ShareBytes = 4000
+	cfg.Tiered = func(t *schema.Table) bool { return t.ID != 3 }
 	w := &coldWorld{opened: openShard(t, cfg), bucket: &failingBucket{Bucket: bucket.NewDir(t.TempDir())}}
 	w.bucket.set(nil)
 	w.stopCompactor()

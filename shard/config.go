@@ -142,7 +142,9 @@ func (c Config) withDefaults() Config {
 	if c.Places == nil {
 		c.Places = turns.NewPlaces()
 	}
-	c.Tier = c.Tier.WithDefaults()
+	if c.Tier = c.Tier.WithDefaults(); c.Tier != nil {
+		c.Tiered = c.Tier.Moves
+	}
 	if c.Space == nil {
 		c.Space = func() store.Space { return store.SpaceOK }
 	}

@@ -81,3 +81,39 @@ func TestExpireBefore(t *testing.T) {
 	w.stopCompactor()
 	want("after a restart", 3, 4)
 }
+
+// TestSizesOfTiers compares what a shard reports about the bytes of tables in segments, in objects, and in segments of
+// which nothing is in objects, while rows move.
+func TestSizesOfTiers(t *testing.T) {
+	t.Parallel()
+	w := newColdWorld(t)
+	const first = 20_000
+	check := func(when string, table uint64, local, objects, waiting bool) (bytes int64) {
+		t.Helper()
+		for _, s := range w.StatsOf(&shardpb.StatsRequest{TableIds: []uint64{table}}).Tables {
+			if s.SegmentBytes > 0 != local || s.ObjectBytes > 0 != objects || s.WaitingBytes > 0 != waiting {
+				t.Errorf("%s: table %d: %v", when, table, s)
+			}
+			bytes += s.ObjectBytes
+		}
+		return bytes
+	}
+	for day := range 2 {
+		w.fill(1, first+day, 1, 300)
+		w.fill(3, first+day, 1, 300) // this one does not move
+	}
+	w.flush()
+	check("written", 1, true, false, true)
+	check("written", 3, true, false, false)
+	w.tier(1)
+	both := check("stored", 1, true, true, false)
+	w.fill(1, first+2, 1, 300)
+	w.flush()
+	check("and more rows", 1, true, true, true)
+	w.tier(1)
+	w.dropTwins(func(m *segment.Meta) bool { return m.TableID == 1 })
+	if all := check("only in objects", 1, false, true, false); all < both*5/4 || all > both*2 {
+		t.Errorf("three days have %d bytes in objects, two had %d", all, both)
+	}
+	check("at the end", 3, true, false, false)
+}

@@ -3515,6 +3515,10 @@ type TableStats struct {
 	// On disk in segments, and in memory.
 	SegmentBytes  int64 `protobuf:"varint,3,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
 	MemtableBytes int64 `protobuf:"varint,4,opt,name=memtable_bytes,json=memtableBytes,proto3" json:"memtable_bytes,omitempty"`
+	// In object storage. Rows that are in segments too count in both.
+	ObjectBytes int64 `protobuf:"varint,5,opt,name=object_bytes,json=objectBytes,proto3" json:"object_bytes,omitempty"`
+	// In segments, of rows that will go to object storage and are not there yet.
+	WaitingBytes  int64 `protobuf:"varint,6,opt,name=waiting_bytes,json=waitingBytes,proto3" json:"waiting_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3573,6 +3577,20 @@ func (x *TableStats) GetSegmentBytes() int64 {
 func (x *TableStats) GetMemtableBytes() int64 {
 	if x != nil {
 		return x.MemtableBytes
+	}
+	return 0
+}
+
+func (x *TableStats) GetObjectBytes() int64 {
+	if x != nil {
+		return x.ObjectBytes
+	}
+	return 0
+}
+
+func (x *TableStats) GetWaitingBytes() int64 {
+	if x != nil {
+		return x.WaitingBytes
 	}
 	return 0
 }
@@ -4833,13 +4851,15 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"last_index\x18\x12 \x01(\x04R\tlastIndex\x12\x16\n" +
 	"\x06voters\x18\x13 \x03(\tR\x06voters\x12\x1a\n" +
 	"\blearners\x18\x14 \x03(\tR\blearners\x12\x17\n" +
-	"\anode_id\x18\x15 \x01(\tR\x06nodeId\"\x87\x01\n" +
+	"\anode_id\x18\x15 \x01(\tR\x06nodeId\"\xcf\x01\n" +
 	"\n" +
 	"TableStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12#\n" +
 	"\rsegment_bytes\x18\x03 \x01(\x03R\fsegmentBytes\x12%\n" +
-	"\x0ememtable_bytes\x18\x04 \x01(\x03R\rmemtableBytes\"\xdb\x01\n" +
+	"\x0ememtable_bytes\x18\x04 \x01(\x03R\rmemtableBytes\x12!\n" +
+	"\fobject_bytes\x18\x05 \x01(\x03R\vobjectBytes\x12#\n" +
+	"\rwaiting_bytes\x18\x06 \x01(\x03R\fwaitingBytes\"\xdb\x01\n" +
 	"\fSegmentStats\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04file\x18\x02 \x01(\tR\x04file\x12\x12\n" +

@@ -192,7 +192,7 @@ func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	}
 	if len(names) == 1 && schema.ReservedDatabase(names[0].Database) {
 		facts.filter = statement.TableFilter(sql)
-		facts.needSizes = !statement.OnlyUses(sql, tablesTable.namesBut("rows", "bytes"))
+		facts.needSizes = !statement.OnlyUses(sql, tablesTable.namesBut("rows", "bytes", "bucket_bytes", "waiting_bytes"))
 	}
 	for _, name := range names {
 		t, internal := r.internalTable(name.Database, name.Name)

@@ -49,7 +49,8 @@ type sizes struct {
 	reported map[uint32]*shardpb.ShardStats
 }
 
-type size struct{ rows, bytes int64 }
+// size has the bytes in local files and memory of the leaders, in object storage, and in local files that will go there.
+type size struct{ rows, bytes, objects, waiting int64 }
 
 // sizes sums the reports of the shards.
 func (f *facts) sizes() (sizes, error) {
@@ -61,22 +62,25 @@ func (f *facts) sizes() (sizes, error) {
 	for _, shard := range leaders {
 		for _, t := range shard.Tables {
 			have := out.tables[t.TableId]
-			out.tables[t.TableId] = size{have.rows + t.Rows, have.bytes + t.SegmentBytes + t.MemtableBytes}
+			out.tables[t.TableId] = size{
+				have.rows + t.Rows, have.bytes + t.SegmentBytes + t.MemtableBytes, have.objects + t.ObjectBytes,
+				have.waiting + t.WaitingBytes,
+			}
 		}
 	}
 	return out, nil
 }
 
-// of returns the rows and bytes of a table. They are nil if no replica of one of its shards can be reached.
-func (s sizes) of(t *schema.Table) (rows, bytes any) {
+// of returns the sizes of a table, and false if no replica of one of its shards can be reached.
+func (s sizes) of(t *schema.Table) (size, bool) {
 	if s.reported != nil {
 		for _, id := range t.Shards() {
 			if s.reported[id] == nil {
-				return nil, nil
+				return size{}, false
 			}
 		}
 	}
-	return s.tables[t.ID].rows, s.tables[t.ID].bytes
+	return s.tables[t.ID], true
 }
 
 // tablesTable is information_schema.tables.
@@ -86,7 +90,7 @@ var tablesTable = &systemTable{
 		text("table_catalog"), text("table_schema"), text("table_name"), text("table_type"), count("table_id"),
 		text("engine"),
 		number("version"), number("shard_id"), number("rows"), number("bytes"), text("ttl"), text("options"),
-		text("table_comment"), moment("create_time"),
+		text("table_comment"), moment("create_time"), number("bucket_bytes"), number("waiting_bytes"),
 	},
 	rows: func(f *facts, w *rowWriter) error {
 		var of sizes
@@ -107,17 +111,18 @@ var tablesTable = &systemTable{
 				if ttl == "" {
 					ttl = d.Options[schema.OptionTTL]
 				}
-				rows, bytes := of.of(t)
-				if !f.names.by().May(reads(t.Database, t.Name)) {
-					rows, bytes = nil, nil // sizes need SELECT
+				var rows, bytes, objects, waiting any
+				// Sizes need SELECT.
+				if size, known := of.of(t); known && f.names.by().May(reads(t.Database, t.Name)) {
+					rows, bytes, objects, waiting = size.rows, size.bytes, size.objects, size.waiting
 				}
 				w.add(f.catalog, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, rows, bytes,
-					orNull(ttl), options, orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
+					orNull(ttl), options, orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano, objects, waiting)
 			}
 		}
 		for _, t := range f.system {
 			def := t.schema()
-			w.add(f.catalog, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil)
+			w.add(f.catalog, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil, nil, nil)
 		}
 		return nil
 	},

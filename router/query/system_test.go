@@ -22,7 +22,9 @@ func TestSystemTables(t *testing.T) {
 			ShardId: 2, State: "Leader", Leader: "a", Term: 4, AppliedIndex: 10, FlushedIndex: 8, LogBytes: 100,
 			MemtableBytes: 20, MemtableRows: 2,
 			TableCount: 1, Rows: 5, SegmentBytes: 50,
-			Tables: []*shardpb.TableStats{{TableId: 1, Rows: 5, SegmentBytes: 50, MemtableBytes: 20}},
+			Tables: []*shardpb.TableStats{
+				{TableId: 1, Rows: 5, SegmentBytes: 50, MemtableBytes: 20, ObjectBytes: 90, WaitingBytes: 30},
+			},
 			Operations: []*shardpb.OperationStats{
 				{Id: 1, Kind: "flush", Detail: "d", StartedUnixNano: 5, EndedUnixNano: 6, DoneBytes: 7, TotalBytes: 7},
 				{Id: 2, Kind: "compaction", StartedUnixNano: 5, EndedUnixNano: 6, TotalBytes: 7, Error: "no"},
@@ -49,10 +51,10 @@ svc svc_private NULL "" NULL
 `},
 		{
 			"INFORMATION_SCHEMA.TABLES",
-			`svc public logs BASE TABLE 1 mito 2 2 5 70 NULL append_mode='true', comment='it''s' it's 7
-svc shop gone BASE TABLE 3 mito 1 3 NULL NULL instant ttl='instant' NULL 0
-svc shop orders BASE TABLE 2 mito 1 3 NULL NULL 7days "" NULL 0
-svc information_schema schemata SYSTEM VIEW 9223372036854775809 NULL 1 NULL NULL NULL NULL "" NULL NULL
+			`svc public logs BASE TABLE 1 mito 2 2 5 70 NULL append_mode='true', comment='it''s' it's 7 90 30
+svc shop gone BASE TABLE 3 mito 1 3 NULL NULL instant ttl='instant' NULL 0 NULL NULL
+svc shop orders BASE TABLE 2 mito 1 3 NULL NULL 7days "" NULL 0 NULL NULL
+svc information_schema schemata SYSTEM VIEW 9223372036854775809 NULL 1 NULL NULL NULL NULL "" NULL NULL NULL NULL
 `,
 		},
 		{"information_schema.columns", `svc public logs ts 1 NULL NO TimestampMillisecond TIMESTAMP(3) PRI TIMESTAMP

@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
+	"cordwood/shard/query"
 	"cordwood/shard/segment"
 )
 
@@ -137,6 +138,39 @@ func (tb *Tables) coldOf(table uint64) []ColdObject {
 	}
 	c.lists[table] = list
 	return list
+}
+
+// objectBytes returns how many bytes of objects belong to a table, also if this replica has the rows in segments too.
+// mu must be held.
+func (tb *Tables) objectBytes(table uint64) (sum int64) {
+	if !tb.State.HasSets() {
+		return 0
+	}
+	c := &tb.cold
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.index == nil {
+		c.index = tb.indexObjects()
+	}
+	for _, ref := range c.index[table] {
+		sum += ColdObject{Object: ref.object, Span: ref.span}.bytes()
+	}
+	return sum
+}
+
+// waitingBytes returns how many bytes of segments have rows of a table that will go to object storage, and are not
+// there; mu must be held.
+func (tb *Tables) waitingBytes(table uint64) (sum int64) {
+	d := tb.State.Tables[table]
+	if d == nil || tb.cfg.Tiered == nil || d.Merge != query.Append || !tb.cfg.Tiered(d.Table) {
+		return 0
+	}
+	for _, l := range tb.segs.byTable[table] {
+		if tb.locationOf(table, l) == shardpb.LocationLocal {
+			sum += l.BytesOf(table)
+		}
+	}
+	return sum
 }
 
 // indexObjects lists the live parts of objects by table; mu must be held.

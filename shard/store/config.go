@@ -67,6 +67,10 @@ type Config struct {
 	// default, the ttl is the table's option.
 	TTL func(*schema.Table) schema.TTL
 
+	// Tiered reports whether old rows of a table go to object storage, if the table keeps every row. Nil means that
+	// there is no object storage.
+	Tiered func(*schema.Table) bool
+
 	// Clocks.
 
 	// Now returns the time of the machine's clock; tests set it. The default value is time.Now.

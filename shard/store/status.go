@@ -104,6 +104,7 @@ func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 			t.SegmentBytes += l.BytesOf(id)
 		}
 		t.Rows += rowsOf(tb.coldOf(id))
+		t.ObjectBytes, t.WaitingBytes = tb.objectBytes(id), tb.waitingBytes(id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		out.Tables = append(out.Tables, tables[id])

@@ -3,6 +3,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,6 +108,8 @@ type listedTable struct {
 	Name    string `json:"name" yaml:"name"`
 	Rows    *int64 `json:"rows" yaml:"rows"`
 	Bytes   *int64 `json:"bytes" yaml:"bytes"`
+	Bucket  *int64 `json:"bucket_bytes" yaml:"bucket_bytes"`
+	Waiting *int64 `json:"waiting_bytes" yaml:"waiting_bytes"`
 	TTL     string `json:"ttl" yaml:"ttl"`
 	Shard   *int64 `json:"shard" yaml:"shard"`
 	Options string `json:"options" yaml:"options"`
@@ -119,7 +123,9 @@ func newListCommand(db *string) *cobra.Command {
 		Short: "List the tables of a database with rows, bytes and shard",
 		Long: `List the tables of a database. ROWS and BYTES are the stored amounts: rows that have expired, or
 that newer rows have replaced, count until compaction removes them. SELECT count(*) counts the rows
-that queries see. A "-" means that a shard of the table cannot be reached, or that you may not read the
+that queries see. BYTES are those on the local disk of one replica. If rows are in object storage, or
+will be, BUCKET has the bytes there, and WAITING those on the local disk that are not there yet; rows
+may be in both. A "-" means that a shard of the table cannot be reached, or that you may not read the
 table.`,
 		Example: "  cordwood table list\n  cordwood table list --db shop --like 'order%' --output json",
 		Args:    cobra.NoArgs,
@@ -137,7 +143,7 @@ table.`,
 				where += " AND table_name LIKE " + cli.Literal(like)
 			}
 			list := []listedTable{}
-			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, ttl, shard_id AS shard, options, `+
+			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, bucket_bytes, waiting_bytes, ttl, shard_id AS shard, options, `+
 				`create_time AS created FROM information_schema.tables WHERE `+
 				where+" ORDER BY table_name", func(row []byte) error {
 				var t listedTable
@@ -151,14 +157,7 @@ table.`,
 				return err
 			}
 			return cli.PrintList(cmd.OutOrStdout(), output, list, func(w io.Writer) {
-				fmt.Fprintln(w, "NAME\tROWS\tBYTES\tTTL\tSHARD")
-				for _, t := range list {
-					ttl := t.TTL
-					if ttl == "" {
-						ttl = "forever"
-					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.Name, known(t.Rows), knownSize(t.Bytes), ttl, known(t.Shard))
-				}
+				printTables(w, list)
 			})
 		},
 	}
@@ -166,6 +165,25 @@ table.`,
 	cmd.Flags().StringVar(&like, "like", "",
 		"only tables whose name is like `PATTERN`; % stands for any text, _ for any character")
 	return cmd
+}
+
+// printTables prints a list, with the columns about object storage only if there is something in them.
+func printTables(w io.Writer, list []listedTable) {
+	tiered := slices.ContainsFunc(list, func(t listedTable) bool {
+		return t.Bucket != nil && *t.Bucket > 0 || t.Waiting != nil && *t.Waiting > 0
+	})
+	head := "NAME\tROWS\tBYTES\t"
+	if tiered {
+		head += "BUCKET\tWAITING\t"
+	}
+	fmt.Fprintln(w, head+"TTL\tSHARD")
+	for _, t := range list {
+		fmt.Fprintf(w, "%s\t%s\t%s\t", t.Name, known(t.Rows), knownSize(t.Bytes))
+		if tiered {
+			fmt.Fprintf(w, "%s\t%s\t", knownSize(t.Bucket), knownSize(t.Waiting))
+		}
+		fmt.Fprintf(w, "%s\t%s\n", cmp.Or(t.TTL, "forever"), known(t.Shard))
+	}
 }
 
 // known formats a number that the server may not have.

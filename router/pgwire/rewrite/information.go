@@ -86,7 +86,8 @@ func (r *rewriter) informationTable(name string) string {
 				"user_defined_type_schema", "user_defined_type_name") + ", 'YES' AS is_insertable_into, 'NO' AS is_typed, " +
 			nulls("commit_action") + ", cordwood_t.table_id, cordwood_t.engine, cordwood_t.version, cordwood_t.shard_id, " +
 			"cordwood_t.rows, cordwood_t.bytes, cordwood_t.ttl, cordwood_t.options, cordwood_t.table_comment, " +
-			"cordwood_t.create_time FROM information_schema.tables AS cordwood_t)"
+			"cordwood_t.create_time, cordwood_t.bucket_bytes, cordwood_t.waiting_bytes " +
+			"FROM information_schema.tables AS cordwood_t)"
 	case "columns":
 		return r.columnsTable(catalog)
 	case "table_constraints":

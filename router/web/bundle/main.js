@@ -1,1 +1,1 @@
-import"./chunk-AWM5S76R.js";
+import"./chunk-7GSBYU7J.js";

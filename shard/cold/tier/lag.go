@@ -46,7 +46,7 @@ func (m *Mover) lag(hot []store.HotTable) {
 	}
 	for i := range hot {
 		t := &hot[i]
-		if m.cfg.Tier.Tables == nil || m.cfg.Tier.Tables(t.Def.Table) {
+		if m.cfg.Tier.Moves(t.Def.Table) {
 			note(m.ages[t.Def.ID].since + m.cfg.Tier.UploadAfter)
 		}
 	}

@@ -418,7 +418,7 @@ func (m *Mover) due(hot []store.HotTable) (ids []uint64) {
 	for i := range hot {
 		t := &hot[i]
 		old := now-m.ages[t.Def.ID].since >= m.cfg.Tier.UploadAfter
-		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && (m.cfg.Tier.Tables == nil || m.cfg.Tier.Tables(t.Def.Table)) {
+		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && m.cfg.Tier.Moves(t.Def.Table) {
 			list = append(list, *t)
 		}
 	}

@@ -61,6 +61,9 @@ func (t *Tier) WithDefaults() *Tier {
 	return &d
 }
 
+// Moves reports whether the old rows of a table go to the bucket, if the table keeps every row.
+func (t *Tier) Moves(table *schema.Table) bool { return t.Tables == nil || t.Tables(table) }
+
 // Validate reports everything that is wrong with t. A nil Tier is right.
 func (t *Tier) Validate() error {
 	if t == nil {

@@ -10,6 +10,7 @@ import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 import { ErrorPanel, Progress } from './states.js';
 import { newestRows } from '../stores/table.js';
+import { bytesOfRow } from '../stores/tables.js';
 import { TableAction, useTableActions } from './tableactions.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
@@ -69,7 +70,8 @@ function Statement({ ddl }) {
 function Facts({ info, lastRow, zone }) {
   const facts = [
     ['rows', info.sized && formatCount(info.rows)],
-    ['bytes', info.sized && `${formatBytes(info.bytes)}${info.rows > 0 ? `, ${formatBytes(info.bytes / info.rows)} a row` : ''}`],
+    ['bytes', info.sized && `${formatBytes(info.bytes)}${info.rows > 0 ? `, ${formatBytes(bytesOfRow(info))} a row` : ''}`],
+    ['in object storage', info.bucket > 0 && `${formatBytes(info.bucket)}${info.waiting > 0 ? `, ${formatBytes(info.waiting)} not yet` : ''}`],
     ['kept for', spacedTtl(info.ttl)],
     ['shards', info.shards.join(', ')],
     [

@@ -9,6 +9,7 @@ import { TableDetail } from '../components/table.js';
 import { VirtualList } from '../components/virtual.js';
 import { formatBytes, formatCount, formatDuration, spacedTtl } from '../lib/format.js';
 import { unknownParts } from '../lib/url.js';
+import { bytesOfRow } from '../stores/tables.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 
@@ -18,7 +19,7 @@ const columns = [
   ['rows', 'rows', (t) => t.rows, 'r'],
   ['bytes', 'bytes', (t) => t.bytes, 'r'],
   ['last', 'newest row', null, 'r opt'],
-  ['each', 'bytes a row', (t) => (t.rows > 0 ? t.bytes / t.rows : 0), 'r opt'],
+  ['each', 'bytes a row', (t) => (t.rows > 0 ? bytesOfRow(t) : 0), 'r opt'],
   ['ttl', 'kept for', (t) => t.ttl, 'opt'],
   ['shards', 'shards', (t) => t.shards[0] ?? 0, 'r opt'],
   ['created', 'created', (t) => t.created, 'opt'],
@@ -154,7 +155,7 @@ function TableList({ shown, sort, onSort, selected, onOpen, lastRows }) {
       <span class="name" role="gridcell"><a href=${`/dashboard/tables?${new URLSearchParams({ db: t.db, t: t.name })}`}><b>${t.db}.</b>${t.name}</a></span>
       <span class="r" role="gridcell">${t.sized && formatCount(t.rows)}</span><span class="r" role="gridcell">${t.sized && formatBytes(t.bytes)}</span>
       <span class="r opt" role="gridcell" data-ui="last-row" title=${lastRows.of(t)}>${agoText(lastRows.of(t))}</span>
-      <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(t.bytes / t.rows) : ''}</span><span class="opt" role="gridcell">${spacedTtl(t.ttl)}</span>
+      <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(bytesOfRow(t)) : ''}</span><span class="opt" role="gridcell">${spacedTtl(t.ttl)}</span>
       <span class="r opt" role="gridcell">${t.shards.join(', ')}</span><span class="opt" role="gridcell">${t.created.slice(0, 10)}</span></div>`;
   }
 

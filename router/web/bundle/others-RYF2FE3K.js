@@ -1,0 +1,549 @@
+import{c as Bt,d as We,e as ia,g as Ht}from"./chunk-3BWFWUC5.js";import{$ as Lt,A as ce,B as H,Ba as O,C as K,Ca as D,E as Ot,Ea as ge,F as fe,Fa as Gt,H as Y,I as T,J as be,K as de,L as De,M as z,N as Rt,O as ue,P as Ne,R as Et,S as Ct,T as At,U as Le,V as j,W as _t,X as Pe,Y as nt,Z as Dt,_ as Nt,a as w,aa as Pt,b as y,ba as qt,c as at,ca as It,d as Re,e as Ee,f as xt,g as me,ga as V,ha as qe,i as C,ia as Ie,j as B,ja as je,k as Tt,ka as jt,l as r,la as S,m as v,ma as M,n as x,na as Me,o as G,p as W,pa as Ue,r as St,ra as Mt,s as Ce,sa as Ut,t as ie,u as ne,ua as Wt,v as Ae,x as oe,xa as Ft,y as he,z as _e,za as zt}from"./chunk-7GSBYU7J.js";var ca=8;function da({stores:e}){let{analysis:t,explore:s,prefs:n}=e,a=t.sets.value,o=n.zone.value,{q:l,bq:i,partial:c}=s.state.value,[d,u]=w(i);y(()=>{t.compare()},[JSON.stringify(a),l,c]);let p=t.comparison.value.value,m=p!==null&&(p.a.rows===0||p.b.rows===0);return r`<div class="comparing" data-ui="compare"><div class="subhead">${a&&r`<span><i class="set-a"></i>A: ${(h=>`${j(h.from,o)} \u2013 ${j(h.to,o).slice(11)}`)(a.a)} <b>${p&&v(p.a.rows)}</b></span>
+<span><i class="set-b"></i>B: ${a.rest?"the rest of the range":i?r`the search <code>${i}</code>`:"the range before"} <b>${p&&v(p.b.rows)}</b></span>`}<${De} since=${t.comparison.since.value} onCancel=${t.comparison.cancel} /><span class="grow"></span>${(s.state.value.afrom||i)&&r`<button class="text" onClick=${()=>s.set({afrom:"",ato:"",bq:""})}>Compare with the range before</button>`}
+<form class="withsearch" onSubmit=${h=>{h.preventDefault(),s.set({bq:d.trim(),afrom:"",ato:""})}}><input data-ui="compare-search" aria-label="Compare with the rows of this search" placeholder="with another search" value=${d} onInput=${h=>u(h.currentTarget.value)} /></form></div>
+<${T} latest=${t.comparison} what="Comparing" />
+${p?.low&&!m&&r`<p class="wrong none">One set has fewer than 30 rows: the differences may be chance.</p>`}
+${m&&r`<${ua} answer=${p} before=${!a?.rest&&!i} />`}
+${p&&!m&&p.fields.length===0&&r`<${z} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}
+<div class=${`compared ${t.comparison.since.value&&p?"dim":""}`}>${p?.fields.map(h=>r`<${$a} key=${h.name} field=${h} answer=${p} onOnly=${s.only} onWithout=${s.without} />`)}
+${p&&!m&&r`<${pa} answer=${p} search=${l} fields=${s.fields.value.value?.fields??[]} />`}</div></div>`}function ua({answer:e,before:t}){let s=e.b.rows>0?"A has no rows.":e.a.rows===0?"Neither set has rows.":t?"The range before has no rows.":"B has no rows.";return r`<${z} title="There is nothing to compare."><p>${s} Drag over a part of the histogram to compare it with the rest, or write another search.</p><//>`}function pa({answer:e,search:t,fields:s}){let n=e.same.filter(l=>Lt(t,l).size>0),a=new Set([...e.same,...e.unique,...e.fields.map(l=>l.name)]);return[["Alike in both",e.same.filter(l=>!n.includes(l))],["The same by the search",n],["Too many different values to compare",e.unique],["Not compared",s.filter(l=>l.fill>0&&l.role!=="time"&&!l.json_paths?.length&&!a.has(l.name)).map(l=>l.name)]].map(([l,i])=>i.length>0&&r`<p class="quiet none" data-ui="not-differing">${l}: ${W(i.join(", "))}.</p>`)}function $a({field:e,answer:t,onOnly:s,onWithout:n}){let a=e.values.map(({value:c,a:d,b:u})=>({value:c,a:t.a.rows>0?d/t.a.rows:0,b:t.b.rows>0?u/t.b.rows:0})),o=e.kind==="numbers"?a:[...a].sort((c,d)=>Math.abs(d.a-d.b)-Math.abs(c.a-c.b)).slice(0,ca),l=Math.max(1e-4,...o.flatMap(({a:c,b:d})=>[c,d])),i=c=>{let{value:d}=o[c];if(d===null)return nt(e.name,"*",":").replace('"*"',"*");if(e.kind!=="numbers")return nt(e.name,String(d));let u=o[c+1]?.value;return u===void 0?`${e.name}:>=${d}`:`${e.name}:${d}..${u}`};return r`<section class="card" data-ui="compare-field" aria-label=${e.name}><h3>${e.name}<small title="0: the same, 1: nothing in common">${e.score.toFixed(2)}</small></h3>
+<ul>${o.map(({value:c,a:d,b:u},p)=>r`<li><button class="only" onClick=${()=>c===null?n(i(p)):s(i(p))} title=${`A ${Fe(d)}, B ${Fe(u)}; click: only these`}>${c===null?"no value":`${e.kind==="numbers"?"\u2265 ":""}${e.kind==="numbers"?v(Number(Number(c).toPrecision(4))):W(String(c).slice(0,60))}`}</button>
+<span class="pair" aria-hidden="true"><i class="set-a" style=${{width:`${d/l*100}%`}}></i><i class="set-b" style=${{width:`${u/l*100}%`}}></i></span><small>${Fe(d)}<br />${Fe(u)}</small></li>`)}</ul></section>`}function Fe(e){return`${e>0&&e<.001?"< 0.1":(e*100).toFixed(1)} %`}var Kt={count:["Most",(e,t)=>t.count-e.count],rare:["Fewest",(e,t)=>e.count-t.count],new:["New",(e,t)=>+(e.before>0)-+(t.before>0)||t.count-e.count],growing:["Growing",(e,t)=>t.count/(t.before+1)-e.count/(e.before+1)]};function ma({stores:e}){let{analysis:t,explore:s,prefs:n}=e,[a,o]=w("count"),l=s.range.value,i=s.state.value,c=s.fields.value.value?.fields??[],d=c.filter(k=>k.type==="String").map(k=>k.name),u=`${i.db}.${i.tables.join()}=`,p=n.patternFields.value.find(k=>k.startsWith(u))?.slice(u.length)??"",m=d.includes(p)?p:"",b=c.length>0&&m===""&&!c.some(k=>k.role==="message");y(()=>{l&&!b&&t.loadPatterns(m)},[l?.from,l?.to,i.q,i.partial,m,b]);let h=k=>{n.patternFields.value=[u+k,...n.patternFields.value.filter(P=>!P.startsWith(u))]};if(b)return r`<${ha} texts=${d} onChoose=${h} />`;let $=t.patterns.value.value,f=$?.rows??0,g=[...$?.patterns??[]].sort(Kt[a][1]);return r`<div class="subhead"><span class="quiet">${$&&`${$.exact?"":"\u2248 "}${v(f)} rows as ${v($.patterns.length)} ${$.patterns.length===1?"pattern":"patterns"} of`}</span>
+${$&&r`<select aria-label="Text whose patterns are shown" value=${m||$.field} onChange=${k=>h(k.currentTarget.value)}>${[...new Set([$.field,...d])].map(k=>r`<option value=${k}>${k}</option>`)}</select>`}<${De} since=${t.patterns.since.value} onCancel=${t.patterns.cancel} /><span class="grow"></span>
+<span role="group" aria-label="Order" class="orders">${Object.entries(Kt).map(([k,[P]])=>r`<button class="text" aria-pressed=${k===a} onClick=${()=>o(k)}>${P}</button>`)}</span></div>
+<${T} latest=${t.patterns} what="Looking for patterns" />
+${$&&$.patterns.length===0&&r`<${z} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
+${$&&g.length>0&&r`<div class="patternhead" aria-hidden="true"><span class="count">rows<small>share</small></span><span class="when">over the range</span><span class="only">pattern</span><span class="wide before">range before</span><span class="wide since">first row here</span><span class="not"></span></div>`}
+<ul data-ui="patterns" class=${`patterns ${t.patterns.since.value&&$?"dim":""}`}>${g.map(k=>r`<${fa} key=${k.pattern} pattern=${k} total=${f} zone=${n.zone.value} exact=${$?.exact!==!1&&!k.about} aboutBefore=${$?.before_about}
+onOnly=${()=>s.only(k.query,{view:"rows"})} onWithout=${()=>s.without(`(${k.query})`)} />`)}</ul>
+${$&&$.other>0&&r`<div class="foot"><span>${v($.other)} rows have none of these patterns</span></div>`}`}function ha({texts:e,onChoose:t}){return e.length===0?r`<${z} title="There are no texts."><p>Patterns need a field with texts, and this table has none.</p><//>`:r`<${z} title="Which text?"><p>This table has no message field. Show the patterns of</p>
+<p class="acts">${e.slice(0,20).map(s=>r`<button class="button" data-ui="pattern-field" onClick=${()=>t(s)}>${s}</button> `)}</p><//>`}function fa({pattern:e,total:t,zone:s,exact:n,aboutBefore:a,onOnly:o,onWithout:l}){let i=t>0?e.count/t*100:0,c=Et.find(u=>e.levels[u]>0&&Ct(u))??"",d=(a?"\u2248 ":"")+(e.before===0?"new":v(e.before));return r`<li data-ui="pattern" class=${c}>
+<span class="count">${n?"":"\u2248 "}${v(e.count)}<small>${i<.1?"< 0.1":i.toFixed(1)} %</small></span>
+<${ba} counts=${e.spark} level=${c} />
+<button class="only" title=${W(e.example.text.slice(0,500))} onClick=${o}>${e.pattern.split("\u27E8*\u27E9").map((u,p)=>r`${p>0&&r`<i>⟨*⟩</i>`}${W(u)}`)}</button>
+<small title="Rows in the range before, of the same length" class=${`wide before ${e.before===0?"fresh":""}`}>${d}</small><small class="wide since" title="The first of these rows in this range">${j(e.first,s).slice(5,16)}</small>
+<button class="text not" aria-label=${`Hide rows like ${W(e.pattern.slice(0,60))}`} title="Hide these rows" onClick=${l}>−</button></li>`}function ba({counts:e,level:t}){let s=Math.max(1,...e),n=e.map((a,o)=>a>0?`M${o*3+1} 18v-${Math.max(1,a/s*16).toFixed(1)}`:"").join("");return r`<svg class="spark" width="72" height="18" viewBox="0 0 72 18" aria-hidden="true"><path d=${n} stroke=${`var(--bar-${t||"info"})`} stroke-width="2" /></svg>`}function ze(e){let t=e.db==="public"?"":`db=${ot(e.db)}&`;return`${e.origin}/v1/ingest?${t}table=${ot(e.table)}&pipeline_name=${ot(e.pipeline)}`}function ot(e){return encodeURIComponent(e).replace(/%3A/g,":").replace(/%40/g,"@")}function ve(e,t){return ze(e)+(e.pipeline===te?`&custom_time_index=${t}`:"")}var te="svc_identity";function Be(e){return`${e.db==="public"?"":`--db ${e.db} `}--table ${e.table}${e.pipeline===te?"":` --pipeline ${e.pipeline}`}`}function rt(e){return e.user?`export CORDWOOD_USER=${ie(e.user)}:"$CORDWOOD_PASSWORD"
+`:""}function Vt(e){let t=[["x-svc-log-table-name",e.table]];return e.db!=="public"&&t.push(["x-svc-db-name",e.db]),e.pipeline!==te&&t.push(["x-svc-pipeline-name",e.pipeline]),t}function pe(e){return Vt(e).map(([t,s])=>`${t}: ${Q(s)}`).join(", ")}function lt(e){return Vt(e).map(([t,s])=>`"${t}" = "${s}"`).join(", ")}function Q(e){return/^[a-z][\w.-]*$/i.test(e)&&!/^(null|true|false|yes|no|on|off|y|n)$/i.test(e)?e:JSON.stringify(e)}function Jt(e){return/^[a-z][\w.@-]*$/i.test(e)?e:`'${e.replace(/[\\']/g,"\\$&")}'`}var ga={database:/^[A-Za-z_][\w.-]{0,127}$/,table:/^[A-Za-z_:-][\w:.@#-]{0,127}$/,pipeline:/^[\w.:-]{1,128}$/};function it({db:e,table:t,pipeline:s}){for(let[n,a]of[["database",e],["table",t],["pipeline",s]])if(!ga[n].test(a))return`\u201C${a}\u201D cannot be the name of a ${n}. Use letters, digits, and the characters _ . : -`;return""}function Z(e){let t=new URL(e.origin);return{host:t.hostname,port:t.port||(t.protocol==="https:"?"443":"80"),secure:t.protocol==="https:"}}function ct(e,t){let s=e.split(`
+`).find(n=>n.startsWith(`${t} = "`));return s?s.slice(t.length+4,s.lastIndexOf('"')):""}function dt(e,t,s){let{host:n,port:a,secure:o}=Z(e);return`service:
+  storage.path: /var/lib/fluent-bit
+pipeline:
+${t}
+  outputs:
+    - name: http
+      match: '*'
+      host: ${n}
+      port: ${a}${o?`
+      tls: on`:""}
+      uri: ${ve(e,"date;rfc3339").slice(e.origin.length)}
+      format: json_lines
+      json_date_format: ${e.pipeline===te?"iso8601":s}
+      compress: gzip
+      retry_limit: no_limits
+      storage.total_limit_size: 1G${e.user?`
+      http_user: ${Q(e.user)}
+      http_passwd: \${CORDWOOD_PASSWORD}`:""}`}function ut(...e){return t=>e.map(s=>s+Qt([`table=${t.table}`,...Yt(t)])).join(",")}function Yt(e){return[...e.db==="public"?[]:[`db=${e.db}`],...e.pipeline===te?[]:[`pipeline=${e.pipeline}`]]}function Qt(e){return e.length===0?"":`?${e.join("&")}`}var Zt=[{id:"syslog",name:"syslog",file:"in a shell",note:"Set the same host and port in routers, switches and other devices.",port:{flag:"syslog-addr",text:ut("udp://0.0.0.0:5514","tcp://0.0.0.0:5514")},text:e=>`logger --server ${Z(e).host} --port 5514 --tcp --octet-count --tag shop 'GET /cart 200'`},{id:"docker",name:"Docker",file:"compose.yaml",note:"A container starts only if the port answers.",port:{flag:"splunk-addr",text:e=>`0.0.0.0:8088${Qt(Yt(e))}`},text:e=>`services:
+  shop:
+    image: shop
+    logging:
+      driver: splunk
+      options:
+        splunk-url: ${new URL(e.origin).protocol}//${Z(e).host}:8088
+        splunk-token: ${e.user?JSON.stringify(`${e.user}:\${CORDWOOD_PASSWORD}`):"none"}
+        splunk-index: ${Q(e.table)}
+        splunk-format: json`},{id:"gelf",name:"GELF",file:"compose.yaml of Docker",port:{flag:"gelf-addr",text:ut("udp://0.0.0.0:12201","tcp://0.0.0.0:12201")},text:e=>`services:
+  shop:
+    image: shop
+    logging:
+      driver: gelf
+      options:
+        gelf-address: tcp://${Z(e).host}:12201
+        tag: shop`},{id:"forward",name:"Fluentd forward",file:"fluent-bit.yaml",note:"Fluentd and the libraries called fluent-logger send to the same port. Add table_by_tag=true to the address to name tables by the tags of records.",port:{flag:"forward-addr",text:ut("tcp://0.0.0.0:24224")},text:e=>`pipeline:
+  outputs:
+    - name: forward
+      match: '*'
+      host: ${Z(e).host}
+      port: 24224
+      require_ack_response: true
+      compress: gzip
+      retry_limit: no_limits`},{id:"otlp-grpc",name:"OTLP by gRPC",file:"otelcol.yaml",note:"If the server has users, add the header authorization with Basic and the base64 of NAME:PASSWORD.",port:{flag:"otlp-grpc-addr",text:()=>"0.0.0.0:4317"},text:e=>`exporters:
+  otlp:
+    endpoint: ${Z(e).host}:4317
+    tls: {insecure: true}
+    compression: zstd
+    headers: {${pe(e)}}
+    retry_on_failure: {max_elapsed_time: 0}`}];var we=[{id:"curl",name:"curl",file:"in a shell",text:e=>`curl -X POST '${ze(e)}' \\
+     ${e.user?`-u ${ie(e.user)}:"$CORDWOOD_PASSWORD" `:""}-H 'Content-Type: application/json' -d '[{"level":"info","msg":"hello"},{"level":"warn","took_ms":12.5}]'`},{id:"cordwood",name:"cordwood",file:"in a shell",note:"Sends a file, which may be compressed. If an answer is lost, it sends the batch again, and the batch is stored once.",text:e=>`${rt(e)}cordwood ingest --server ${e.origin} ${Be(e)} app.ndjson.gz`},{id:"journald",name:"journald",file:"in a shell, or as a unit of systemd",text:e=>`${rt(e)}journalctl --output json --follow --since now |
+  cordwood ingest --server ${e.origin} --forever ${Be(e)}${e.pipeline===te?" --custom-time-index '__REALTIME_TIMESTAMP;epoch;us'":""} -`},{id:"vector",name:"Vector",file:"vector.yaml",lacks:({table:e})=>e.includes("#")?"Vector reads % in an address as a part of a time, so it cannot send to a table with # in its name.":"",note:"From version 0.57 on, start Vector with --dangerously-allow-env-var-interpolation, so that it reads variables, or take the password from one of its secret backends.",text:e=>`sources:
+  files:
+    type: file
+    include: [/var/log/app/*.log]
+sinks:
+  cordwood:
+    type: http
+    inputs: [files]
+    uri: ${ve(e,"timestamp;rfc3339")}
+    method: post
+    encoding: {codec: json}
+    compression: zstd
+    batch: {max_bytes: 2000000, timeout_secs: 1}
+    request: {concurrency: 4, retry_attempts: 1000000}
+    buffer: {type: disk, max_size: 1073741824}
+    acknowledgements: {enabled: true}
+    healthcheck: {uri: ${e.origin}/health}${e.user?`
+    auth: {strategy: basic, user: ${Q(e.user)}, password: "\${CORDWOOD_PASSWORD}"}`:""}`},{id:"fluent-bit",name:"Fluent Bit",file:"fluent-bit.yaml",text:e=>dt(e,`  inputs:
+    - {name: tail, path: /var/log/app/*.log, tag: app, db: /var/lib/fluent-bit/tail.db, storage.type: filesystem}`,"iso8601")},{id:"kubernetes",name:"Kubernetes",file:"fluent-bit.yaml of a DaemonSet of Fluent Bit",note:"Mount /var/log and /var/lib/fluent-bit of the machine, and give the service account the right to read pods.",text:e=>dt(e,`  inputs:
+    - name: tail
+      path: /var/log/containers/*.log
+      multiline.parser: docker, cri
+      tag: kube.*
+      db: /var/lib/fluent-bit/tail.db
+      storage.type: filesystem
+  filters:
+    - name: kubernetes
+      match: kube.*`,"double")},{id:"fluentd",name:"Fluentd",file:"fluentd.conf",text:e=>`<filter app.**>
+  @type record_transformer       # the time of the event is not in the record
+  enable_ruby true
+  <record>
+    time \${(time.to_f * 1000).to_i}
+  </record>
+</filter>
+<match app.**>
+  @type http
+  endpoint ${ve(e,"time;epoch;ms")}
+  content_type application/x-ndjson
+  retryable_response_codes 408,429,500,502,503,504${e.user?`
+  <auth>
+    method basic
+    username ${Jt(e.user)}
+    password "#{ENV['CORDWOOD_PASSWORD']}"
+  </auth>`:""}
+  <format>
+    @type json
+  </format>
+  <buffer>
+    @type file
+    path /var/lib/fluentd/cordwood
+    chunk_limit_size 2m
+    flush_interval 1s
+    flush_thread_count 4
+    retry_forever true
+    retry_max_interval 30s
+  </buffer>
+</match>`},{id:"logstash",name:"Logstash",file:"a file of pipeline.conf",note:"Set queue.type: persisted in logstash.yml, so that nothing is lost when Logstash stops.",text:e=>`output {
+  http {
+    url => "${ve(e,"@timestamp;rfc3339")}"
+    http_method => "post"
+    format => "json_batch"
+    http_compression => true
+    retry_failed => true
+    retryable_codes => [408, 429, 500, 502, 503, 504]${e.user?`
+    user => "${e.user}"
+    password => "\${CORDWOOD_PASSWORD}"`:""}
+  }
+}`},{id:"syslog-ng",name:"syslog-ng",file:"syslog-ng.conf",text:e=>`source s_local { system(); internal(); };
+destination d_cordwood {
+  http(
+    url("${ze(e)}")${e.user?`
+    user("${e.user}") password("\`CORDWOOD_PASSWORD\`")`:""}
+    method("POST") headers("Content-Type: application/x-ndjson")
+    body("$(format-json --scope rfc5424 --key ISODATE)") delimiter("\\n")
+    batch-lines(1000) batch-timeout(1000) workers(2) persist-name("cordwood")
+    disk-buffer(reliable(yes) disk-buf-size(1073741824) mem-buf-size(16777216))
+    retries(1000000)
+  );
+};
+log { source(s_local); destination(d_cordwood); flags(flow-control); };`},{id:"rsyslog",name:"rsyslog",file:"rsyslog.conf",note:"If the server has users, add --user NAME:PASSWORD to the command, and let only root read the file.",text:e=>`module(load="omprog")
+template(name="ndjson" type="list" option.jsonf="on") {
+  property(outname="time" name="timereported" dateFormat="rfc3339" format="jsonf")
+  property(outname="host" name="hostname" format="jsonf")
+  property(outname="program" name="programname" format="jsonf")
+  property(outname="severity" name="syslogseverity-text" format="jsonf")
+  property(outname="message" name="msg" format="jsonf")
+}
+action(type="omprog" template="ndjson" name="cordwood" output="/var/log/cordwood-ingest.log"
+       binary="/usr/bin/cordwood ingest --server ${e.origin} --forever --format ndjson ${Be(e)} -"
+       queue.type="LinkedList" queue.filename="cordwood" queue.maxDiskSpace="1g" queue.saveOnShutdown="on"
+       action.resumeRetryCount="-1")`},{id:"opentelemetry",name:"OpenTelemetry Collector",file:"otelcol.yaml",text:e=>`extensions:
+  file_storage: {directory: /var/lib/otelcol, create_directory: true}${e.user?`
+  basicauth: {client_auth: {username: ${Q(e.user)}, password: "\${env:CORDWOOD_PASSWORD}"}}`:""}
+receivers:
+  filelog: {include: [/var/log/app/*.log], storage: file_storage}
+exporters:
+  otlphttp:
+    endpoint: ${e.origin}${e.user?`
+    auth: {authenticator: basicauth}`:""}
+    compression: zstd
+    headers: {${pe(e)}}
+    sending_queue:
+      storage: file_storage
+      batch: {flush_timeout: 1s, min_size: 1000, max_size: 5000, sizer: items}
+    retry_on_failure: {max_elapsed_time: 0}
+service:
+  extensions:
+    - file_storage${e.user?`
+    - basicauth`:""}
+  pipelines:
+    logs: {receivers: [filelog], exporters: [otlphttp]}`},{id:"alloy",name:"Grafana Alloy",file:"config.alloy",text:e=>`loki.write "cordwood" {
+  endpoint {
+    url                 = "${e.origin}/loki/api/v1/push"
+    headers             = {${lt(e)}}
+    max_backoff_retries = 0${e.user?`
+    basic_auth {
+      username = ${JSON.stringify(e.user)}
+      password = sys.env("CORDWOOD_PASSWORD")
+    }`:""}
+  }
+}
+local.file_match "app" { path_targets = [{"__path__" = "/var/log/app/*.log", "app" = "shop"}] }
+loki.source.file "app" {
+  targets    = local.file_match.app.targets
+  forward_to = [loki.write.cordwood.receiver]
+}`},{id:"promtail",name:"Promtail",file:"promtail.yaml",note:"Start Promtail with -config.expand-env=true, so that it reads variables.",text:e=>`clients:
+  - url: ${e.origin}/loki/api/v1/push
+    backoff_config: {max_retries: 0}
+    headers: {${pe(e)}}${e.user?`
+    basic_auth: {username: ${Q(e.user)}, password: "\${CORDWOOD_PASSWORD}"}`:""}
+positions: {filename: /var/lib/promtail/positions.yaml}
+scrape_configs:
+  - job_name: app
+    static_configs:
+      - targets: [localhost]
+        labels: {app: shop, __path__: /var/log/app/*.log}`},{id:"filebeat",name:"Filebeat",file:"filebeat.yml",text:e=>{let{host:t,port:s,secure:n}=Z(e);return`filebeat.inputs:
+  - {type: filestream, id: app, paths: [/var/log/app/*.log]}
+output.elasticsearch:
+  hosts: ["${n?"https":"http"}://${t}:${s}/v1/elasticsearch"]${e.user?`
+  username: ${Q(e.user)}
+  password: "\${CORDWOOD_PASSWORD}"`:""}
+  headers: {${pe(e)}, x-svc-hints: on_type_conflict=aside}
+setup.ilm.enabled: false
+setup.template.enabled: false`}},{id:"telegraf",name:"Telegraf",file:"telegraf.conf",note:"Telegraf keeps 10,000 records in memory while the server is down. Set metric_buffer_limit for more.",text:e=>`[[outputs.loki]]
+  domain = "${e.origin}"
+  endpoint = "/loki/api/v1/push"
+  gzip_request = true
+  http_headers = {${lt(e)}}${e.user?`
+  username = ${JSON.stringify(e.user)}
+  password = "\${CORDWOOD_PASSWORD}"`:""}`},...Zt];var va={db:null,t:null,pipeline:null,sender:e=>we.some(t=>t.id===e)};function wa({stores:e}){let{adding:t,place:s,signIn:n}=e,a=s.here.value.params,o=we.find(g=>g.id===a.get("sender"))??we[0],l=e.tables.all.value,i=a.get("db")||"public",c=Ee(()=>xa(l,i),[e.tables.latest.value.value!==null,i]),[d,u]=[a.get("t")||c,a.get("pipeline")||"svc_identity"],p=l.find(g=>g.db===i&&g.name===d);V(s.page.value==="add"?H(a,va):[]),y(()=>{document.title="Add data \xB7 cordwood"},[]);let m=it({db:i,table:d,pipeline:u});y(()=>{if(m)return;let g=setTimeout(()=>{t.follow(i,d)},300);return()=>{clearTimeout(g),t.stop()}},[i,d,m===""]);let b=g=>s.set("add",{sender:o.id,t:d,db:i,pipeline:u,...g},{sender:"curl",db:"public",pipeline:"svc_identity"},{replace:!0}),h=m||o.lacks?.({db:i,table:d,pipeline:u})||"",$=Ue(n,m?[]:[["INSERT",Me(i,d)]])?.[0]!==!1,f=h?"":o.text({origin:location.origin,db:i,table:d,pipeline:u,user:n.user.value});return r`<div class="scrolled add"><div class="state"><h1>Add data</h1>
+<span class="quiet" data-ui="add-effect">${p?r`The table <b class="mono">${d}</b> exists${p.sized&&` and has ${v(p.rows)} ${p.rows===1?"row":"rows"}`}: each new field becomes a column of it.`:"The first rows create the table, with a column for each field."}</span></div>
+${!$&&r`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${d}: senders need another user, or a token that may.</p>`}
+<div class="asked-for">
+<label>Table<input data-ui="add-table" value=${d} onInput=${g=>b({t:Xt(g)})} /></label>
+<label>Pipeline<input list="pipelines" value=${u} onInput=${g=>b({pipeline:Xt(g)})} /></label>
+<${Ta} api=${e.api} chosen=${u} />
+</div>
+<div class="senders" role="toolbar" aria-label="Senders" onKeyDown=${ya}>${we.map(g=>r`<button class="text" tabindex=${g===o?0:-1} aria-pressed=${g===o} data-ui=${`sender-${g.id}`} onClick=${()=>b({sender:g.id})}>${g.name}</button>`)}</div>
+${o.port&&!h&&r`<${ka} api=${e.api} flag=${o.port.flag} value=${o.port.text({origin:location.origin,db:i,table:d,pipeline:u,user:""})} open=${!n.user.value} />`}
+<section class="snippet" aria-label=${o.name}><div class="head"><h2>${o.name}</h2><span class="quiet">${o.file}</span><span class="grow"></span>
+${!h&&r`<button class="button" onClick=${()=>Y(f)}>Copy</button>`}</div>
+${h?r`<p class="wrong" role="alert" data-ui="wrong-name">${h}</p>`:r`<pre data-ui="snippet" tabindex="0">${f}</pre>`}
+${o.note&&r`<p class="quiet none">${o.note}</p>`}
+${n.user.value&&r`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to ${n.session.value?.auth==="token"?"a token that may store rows":`the password of ${n.user.value}`}.</p>`}</section>
+${$&&!m&&r`<${Sa} adding=${t} to=${{db:i,table:d,pipeline:u}} />`}
+${!m&&r`<${Oa} stores=${e} db=${i} table=${d} info=${p} />`}
+<${Aa} key=${`${i}.${d}`} stores=${e} db=${i} table=${d} />
+</div>`}function ya(e){let t={ArrowRight:1,ArrowDown:1,ArrowLeft:-1,ArrowUp:-1,Home:-1/0,End:1/0}[e.key],s=[...e.currentTarget.querySelectorAll("button")],n=s.indexOf(e.target);!t||n<0||e.ctrlKey||e.metaKey||e.altKey||(e.preventDefault(),s[Math.max(0,Math.min(s.length-1,n+t))].focus())}function ka({api:e,flag:t,value:s,open:n}){let[a,o]=w("");y(()=>{e.send({path:"/config",need:["MONITOR","CLUSTER"]}).then(async c=>o(await c.text()),()=>{})},[]);let l=ct(a,t),i=`cordwood serve --${t} ${ne(s)}`;return r`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">${l?`It listens at ${l}. The address says of which table and pipeline.`:"Start the server with this flag to use this protocol."}</span><span class="grow"></span>
+<button class="button" onClick=${()=>Y(i)}>Copy</button></div><pre tabindex="0">${i}</pre>
+${n&&r`<p class="quiet none" data-ui="open-port">This server has no users, so everybody who reaches this port can store rows. Use the address 127.0.0.1, or a firewall.</p>`}</section>`}function xa(e,t){let s=new Set(e.filter(n=>n.db===t).map(n=>n.name));for(let n=1;;n++){let a=n===1?"app":`app${n}`;if(!s.has(a))return a}}function Xt(e){return e.currentTarget.value.trim()}function Ta({api:e,chosen:t}){let[s,n]=w(null);y(()=>{e.json({path:"/v1/pipelines"}).then(o=>n(o.pipelines.map(l=>l.name)),()=>{})},[]);let a=s!==null&&t!=="svc_identity"&&!s.includes(t);return r`<datalist id="pipelines">${["svc_identity",...new Set(s??[])].map(o=>r`<option value=${o}></option>`)}</datalist>
+${a&&r`<p class="wrong" role="status" data-ui="no-pipeline">You see no pipeline ${W(t)}: if there is none, the server refuses what is sent to it. <a class="text go" href="/dashboard/pipelines?view=new">New pipeline</a></p>`}`}function Sa({adding:e,to:t}){let[s,n]=w(!1),a=Re(null),o=i=>i?.[0]&&void e.send(i[0],t),l=e.sending.value;return r`<section class=${`drop ${s?"over":""}`} aria-label="Send a file" data-ui="drop"
+onDragOver=${i=>{i.preventDefault(),n(!0)}}
+onDragLeave=${()=>n(!1)}
+onDrop=${i=>{i.preventDefault(),n(!1),o(i.dataTransfer?.files)}}>
+<p>Or drop a file of lines or NDJSON here. <button class="text go" onClick=${()=>a.current?.click()}>Choose a file</button>
+<input ref=${a} type="file" class="hidden" data-ui="file" tabindex="-1" aria-label="File" onChange=${i=>{let c=i.currentTarget;o(c.files),c.value=""}} /></p>
+${l&&r`<p role="status">${l.name}: ${x(l.sent)} of ${x(l.size)}, ${v(l.rows)} ${l.rows===1?"row":"rows"} stored${l.done?l.error?`. ${l.error}`:", done.":"\u2026"} ${!l.done&&r`<button class="text go" data-ui="cancel" onClick=${e.cancel}>Cancel</button>`}</p>
+<div class="bar" style=${{"--p":`${l.size>0?l.sent/l.size*100:100}%`}}></div>
+${l.refused>0&&r`<p class="wrong">${v(l.refused)} ${l.refused===1?"record was":"records were"} refused${l.refused>l.reasons.length&&", for example"}:</p>`}
+${l.reasons.map(i=>r`<p class="wrong">${W(i)}</p>`)}`}
+</section>`}function Oa({stores:e,db:t,table:s,info:n}){let{adding:a,api:o,prefs:l}=e,i=ue(),[c]=w(()=>O(D)),d=a.rows.value,u=d.length>0;if(y(()=>{u&&c.run(m=>o.json({path:"/v1/explore/fields",body:{db:t,tables:[s]},signal:m}),`${t}.${s}`)},[u,t,s]),!u)return r`<section class="first" aria-live="polite" data-ui="first-row"><${_a} key=${`${t}.${s}`} db=${t} table=${s} info=${n} /></section>`;let p=c.value.value;return r`<section class="first pane" aria-live="polite" data-ui="first-row">
+<div class="head"><h2>${v(a.count.value)} ${a.count.value===1?"row":"rows"} arrived in ${s}</h2>
+<span class="quiet">${p&&`${p.fields.length} fields: ${p.fields.map(m=>m.name).join(", ")}`}</span><span class="grow"></span>
+<a class="button main" href=${K("explore",{db:t,t:s},{db:"public"})}>Open in Explore</a></div>
+<${Pe} count=${d.length} of=${d} at=${m=>d[m]} shape=${Ne(p)} columns=${[]} marks=${null} zone=${l.zone.value}
+density=${l.density.value} narrow=${i} label=${`${d.length} rows, newest last`} selected="" follow onOpen=${()=>{}} /></section>`}var Ra=10,Ea=3e3,Ca=6e4;function Aa({stores:e,db:t,table:s}){let[n]=w(()=>O(D));y(()=>{let o=Date.now()-Ca,l=()=>document.visibilityState==="visible"&&void n.run(c=>e.rejects.newest({db:t,table:s,since:o},c),`${t}.${s}`);l();let i=setInterval(l,Ea);return()=>{clearInterval(i),n.cancel()}},[t,s]);let a=n.value.value??[];return a.length===0?null:r`<section class="first" aria-live="polite" data-ui="first-reject"><div class="head"><h2>${a.length===5?"Newest rejected records":`${v(a.length)} rejected ${a.length===1?"record":"records"}`}</h2><span class="grow"></span>
+<a class="text" href=${K("rejects",{t:s})}>All rejects of ${s}</a></div>
+<${Bt} stores=${e} rejects=${a} /></section>`}function _a({db:e,table:t,info:s}){let[n]=w(Date.now()),a=be(1e3),o=Math.floor((a-n)/1e3);return r`<p><span class="dot waiting"></span> Waiting for ${s?"new rows":"the first row"} in <b class="mono">${t}</b>… ${o} s</p>
+${s&&s.rows>0&&r`<p class="quiet" data-ui="rows-before">It has ${v(s.rows)} ${s.rows===1?"row":"rows"} from before. <a class="text go" href=${K("explore",{db:e,t},{db:"public"})}>Open in Explore</a></p>`}
+${o>=Ra&&r`<p class="quiet" data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b class="mono">skip_error=true&on_reject=store</b> in the address to which the sender posts, the server keeps refused records, and they are shown here.</p>`}`}var es={"access-max-age":"1h0m0s","user-file":"","user-provider":"","oidc-issuer":"","oidc-client-id":"","oidc-client-secret-file":"","oidc-audience":"","oidc-redirect-url":"","oidc-groups-claim":"groups","oidc-user-claim":"sub","oidc-max-age":"1h0m0s","tls-cert":"","tls-key":"","tls-client-ca":"","tls-client-user":"off","metrics-open":!0,"proxy-protocol":!1,"trusted-proxies":"","auto-create-table":!0,"client-variables":!0,"object-storage-url":"","object-storage-endpoint":"","object-storage-region":"","object-storage-path-style":!1,"object-storage-ca-file":""},Ge="cluster-secret",ts=["rpc-tls-ca","rpc-tls-cert","rpc-tls-key","rpc-tls-server-name"],Da=/-(?:file|cert|key|ca)$/;function Na(e){let t={},s="";for(let n of e.split(`
+`)){s=/^\[([\w-]+)\]/.exec(n)?.[1]??s;let[,a,o]=/^\s*([\w-]+) = (.+)$/.exec(n)??[];if(a)try{let l=JSON.parse(o);t[s?`${s}-${a}`:a]=Array.isArray(l)?l.join(","):l}catch{t[s?`${s}-${a}`:a]=o.replace(/^'(.*)'$/,"$1")}}return t}function as({nodes:e,auth:t,config:s}){let n=Na(s),a=e.map(p=>p.rpc_addr),o=a.filter(p=>!La(p)),l=(o.length>0?o:a).join(","),i=Object.entries(es).filter(([p,m])=>n[p]!==void 0&&n[p]!==m).map(([p])=>ss(p,n[p])),c=n["rpc-tls-cert"]?ts.filter(p=>n[p]).map(p=>ss(p,n[p])):[`--cluster-secret-file ${Ge}`],d=["cordwood serve --node-name NAME --data-dir /var/lib/cordwood","--rpc-addr 0.0.0.0:4001 --advertise-addr ADDRESS:4001","--http-addr 0.0.0.0:4000",...t?["--auth=on"]:[],...i,c.join(" "),`--seeds ${l}`],u=[...Object.keys(es),...ts].filter(p=>Da.test(p)&&n[p]);return{command:d.join(` \\
+  `),files:[...n["rpc-tls-cert"]?[]:[Ge],...u.map(p=>String(n[p]))],local:o.length>0?"":a.join(", ")}}function ss(e,t){return typeof t=="boolean"?`--${e}=${t}`:`--${e} ${ie(String(t))}`}function La(e){return/^(?:127\.|localhost:|\[::1\])/.test(e)}var se=()=>"",ye={name:"node",label:"Node",kind:"node"},ns={name:"force",label:"Also if the metadata group then survives the loss of fewer nodes",kind:"check"},He={name:"shard",label:"Shard",kind:"shard"},ke=[{id:"drain",name:"Drain a node\u2026",group:"nodes",says:"All replicas and leaders move to other nodes, and the node gets nothing new until it is undrained. For a restart only leaders move: the node keeps its replicas.",asks:[ye,{name:"restart",label:"For a restart: move leaders only",kind:"check"}],word:se,request:e=>({kind:"node-drain",node:e.node,for_restart:e.restart==="yes"})},{id:"undrain",name:"Undrain a node\u2026",group:"nodes",says:"The node takes part again. A running drain ends.",asks:[ye],word:se,request:e=>({kind:"node-undrain",node:e.node})},{id:"decommission",name:"Decommission a node\u2026",group:"nodes",says:"All replicas move away for good, and the node leaves the metadata group. If it does not answer, its replicas are rebuilt from other nodes.",asks:[ye,ns],word:e=>e.node,request:e=>({kind:"node-decommission",node:e.node,force:e.force==="yes"})},{id:"remove",name:"Forget a node\u2026",group:"nodes",says:"The cluster forgets a stopped node without replicas. It can only return with an empty data folder.",asks:[ye,ns],word:e=>e.node,request:e=>({kind:"node-remove",node:e.node,force:e.force==="yes"})},{id:"shard-add",name:"Add shards\u2026",group:"shards",says:"New shards are created on the nodes with the least data. New tables use them; existing tables stay.",asks:[{name:"count",label:"How many",kind:"number"}],word:se,request:e=>({kind:"shard-add",count:Number(e.count)})},{id:"shard-move",name:"Move a replica\u2026",group:"shards",says:"A replica is copied to the other node, catches up, and then takes the place of the old one. Queries and writes continue meanwhile.",asks:[He,{name:"from",label:"From",kind:"node"},{name:"to",label:"To",kind:"node"}],word:se,request:e=>({kind:"shard-move",shard:Number(e.shard),from:e.from,to:e.to})},{id:"replicas",name:"Change replicas\u2026",group:"shards",says:"The shard gets this number of replicas, each on a different node.",asks:[He,{name:"replicas",label:"Replicas",kind:"number"}],word:se,request:e=>({kind:"replica-change",shard:Number(e.shard),replicas:Number(e.replicas)})},{id:"rebuild",name:"Rebuild a replica\u2026",group:"shards",says:"The replica is discarded and rebuilt from the others.",asks:[He,ye],word:se,request:e=>({kind:"replica-rebuild",shard:Number(e.shard),node:e.node})},{id:"shard-remove",name:"Remove a shard\u2026",group:"shards",says:"Its tables move to other shards with their rows, two at a time; then the shard is removed.",asks:[He],word:e=>e.shard?`shard ${e.shard}`:"",request:e=>({kind:"shard-remove",shard:Number(e.shard)})},{id:"table-move",name:"Move a table\u2026",group:"shards",says:"The other shards take the writes of the table. Existing rows stay, unless they are moved too.",asks:[{name:"table",label:"Table",kind:"table"},{name:"shards",label:"To the shards",kind:"shards",note:"like 2, 3"},{name:"rows",label:"Move the rows too",kind:"check"}],word:se,request:e=>({kind:"table-move",table:e.table,to_shards:Pa(e.shards),with_rows:e.rows==="yes"})},{id:"partition",name:"Partition a table\u2026",group:"shards",says:"The table is written to this number of shards.",asks:[{name:"table",label:"Table",kind:"table"},{name:"partitions",label:"Shards",kind:"number"},{name:"rows",label:"Distribute existing rows too",kind:"check"}],word:se,request:e=>({kind:"table-partition",table:e.table,partitions:Number(e.partitions),with_rows:e.rows==="yes"})}];function Pa(e){return e.split(/[\s,]+/).filter(t=>t!=="").map(Number)}var qa={"node-add":()=>({name:"Add a node\u2026",act:"add-node",given:{}}),"node-undrain":({node:e=""})=>({name:`Undrain ${e}\u2026`,act:"undrain",given:{node:e}}),"node-decommission":({node:e=""})=>({name:`Decommission ${e}\u2026`,act:"decommission",given:{node:e}}),"node-remove":({node:e=""})=>({name:`Forget ${e}\u2026`,act:"remove",given:{node:e}}),"shard-move":({node:e="",shard:t})=>({name:"Move a replica\u2026",act:"shard-move",given:{from:e,shard:t?String(t):""}}),"replica-rebuild":({node:e="",shard:t})=>({name:"Rebuild the replica\u2026",act:"rebuild",given:{node:e,shard:String(t??"")}}),rebalance:()=>({name:"Rebalance\u2026",act:"rebalance",given:{}}),"rebalance-resume":()=>({name:"Resume rebalancing\u2026",act:"rebalance",given:{}}),cancel:({operation:e})=>({name:`Cancel operation ${e}`,act:"cancel",given:{operation:String(e??"")}})};function Ia({actions:e=[]}){return e.flatMap(t=>qa[t.kind]?.(t)??[])}function os(e){let t=new Set,s=n=>{let a=JSON.stringify([n.act,n.given]);return!t.has(a)&&t.add(a)};return e.map(n=>({problem:n,offers:Ia(n).filter(s)}))}function rs({id:e,given:t,state:s,stores:n,onClose:a}){let{operations:o,health:l,tables:i}=n,c=ke.find(f=>f.id===e),[d,u]=w({count:"1",replicas:String(s.replication),partitions:"2",...t});at(()=>o.clear(),[]);let p=o.asks.value,m=o.start.value.value,b=p||c.word(d);async function h(){if(o.start.since.value>0)return;let f=c.request(d);await o.begin(p?{...f,confirm:p}:f)&&(oe(o.start.value.value?.message||"The operation has started."),a(),await l.load())}let $=f=>g=>u({...d,[f]:g});return r`<${_e} key=${p} title=${c.name.replace("\u2026","")} word=${b} action="Begin" busy=${o.start.since.value>0} onYes=${h} onClose=${a}>
+<p>${c.says}</p>
+${c.asks.map(f=>r`<label class=${f.kind==="check"?"check":""}>${f.kind!=="check"&&f.label}<${Ma} asked=${f} value=${d[f.name]??""} state=${s} tables=${i.all.value} onValue=${$(f.name)} />${f.kind==="check"&&f.label}</label>`)}
+<${ja} values=${d} state=${s} tables=${i.all.value} />
+${p&&m?.message&&r`<p class="wrong" role="alert">${m.message}</p>`}
+<${T} latest=${o.start} what="Beginning it" inForm /><//>`}function ja({values:e,state:t,tables:s}){let n=t.nodes.find(i=>i.name===(e.shard?"":e.node)),a=t.shards.find(i=>String(i.id)===e.shard),o=s.find(i=>`${i.db}.${i.name}`===e.table),l=a?`Shard ${a.id} has rows of ${x(a.bytes)}.`:n?`${n.name} has ${n.replicas} ${n.replicas===1?"replica":"replicas"} with ${x(n.bytes)}, and leads ${n.leads} ${n.leads===1?"shard":"shards"}.`:o?`${e.table} has ${x(o.bytes)}.`:"";return l&&r`<p class="quiet">${l}</p>`}function Ma({asked:e,value:t,state:s,tables:n,onValue:a}){let o=c=>a(c.currentTarget.value),l=`act-${e.name}`;if(e.kind==="check")return r`<input type="checkbox" data-ui=${l} checked=${t==="yes"} onChange=${()=>a(t==="yes"?"":"yes")} />`;if(e.kind==="number")return r`<input type="number" data-ui=${l} required min="1" max="64" value=${t} onInput=${o} />`;if(e.kind==="shards")return r`<input required data-ui=${l} placeholder=${e.note} pattern="[0-9]+([ ,]+[0-9]+)*" value=${t} onInput=${o} />`;let i={node:()=>s.nodes.map(c=>c.name),shard:()=>s.shards.map(c=>String(c.id)),table:()=>n.filter(c=>c.db!=="svc_private").map(c=>`${c.db}.${c.name}`)}[e.kind]();return r`<select required data-ui=${l} value=${t} onChange=${o}><option value="">Choose</option>${i.map(c=>r`<option value=${c}>${c}</option>`)}</select>`}function ls({state:e,stores:t,onClose:s}){let[n]=w(()=>new Set(e.nodes.map(m=>m.id))),[a]=w(()=>O(D));y(()=>{a.run(async m=>(await t.api.send({path:"/config",signal:m,need:["MONITOR","CLUSTER"]})).text())},[]);let o=e.nodes.filter(m=>!n.has(m.id)),l=e.nodes.filter(m=>n.has(m.id)),i=t.signIn.session.value?.auth!=="off",{command:c,files:d,local:u}=as({nodes:l,auth:i,config:a.value.value??""}),p=a.value.value!==null;return r`<${he} title="Add a node" onClose=${s}><div class="asks">
+<p>Start cordwood on another machine. Replace NAME with its own name, and ADDRESS with the address at which the other nodes reach it.
+The machine needs ${d.map((m,b)=>r`${b>0&&(b<d.length-1?", ":" and ")}${m===Ge&&"the secret of the cluster as "}<code>${m}</code>`)}.</p>
+${u&&r`<p class="wrong" data-ui="seeds-local">Other machines cannot reach ${u}. Start the new node on this machine with other ports, or restart these nodes with an address of the network first (--rpc-addr).</p>`}
+${!p&&a.error.value&&r`<p class="wrong" data-ui="settings-unknown">The settings of this node are not known: ${a.error.value.message} Start the new node with the same flags for users, TLS and object storage as these nodes.</p>`}
+<pre class="asked" data-ui="add-node-command">${c}</pre>
+${i&&r`<p>Users have their rights on the new node only with <code>--auth=on</code>: without it, everybody who reaches its port may do everything.</p>`}
+<p role="status" data-ui="joined">${o.length===0?r`<span class="dot waiting"></span> Waiting for it to join…`:`${o.map(m=>m.name).join(", ")} joined.`}</p>
+<p class="acts"><button class="button main" disabled=${!p&&!a.error.value} onClick=${()=>Y(c)}>Copy</button><button class="button" onClick=${s}>Close</button></p></div><//>`}function is({stores:e,onClose:t}){let{operations:s,health:n}=e;at(()=>{s.clear(),s.loadPlan()},[]);let a=s.plan.value.value;async function o(l){s.start.since.value>0||await s.begin({kind:l})&&(oe(s.start.value.value?.message||"Started."),await n.load(),t())}return r`<${he} title="Rebalance" onClose=${t}><div class="asks">
+<${T} latest=${s.plan} what="Asking for the plan" />
+${!a&&!s.plan.error.value&&r`<p class="quiet" role="status">Asking what would move…</p>`}
+${a&&a.moves.length===0&&r`<p>Nothing would move: ${(a.even||"the nodes are even").replace(/\.$/,"")}.</p>`}
+${a&&a.moves.length>0&&r`<p>${a.moves.length} ${a.moves.length===1?"replica":"replicas"} would move, ${x(a.moves.reduce((l,i)=>l+i.bytes,0))}.</p>
+<div class="wide-table"><table><thead><tr><th>shard</th><th>from</th><th>to</th><th class="r">bytes</th><th>why</th></tr></thead><tbody>${a.moves.map(l=>r`<tr><td>${l.shard}</td><td>${l.from}</td><td>${l.to}</td><td class="r">${x(l.bytes)}</td><td>${l.reason}</td></tr>`)}</tbody></table></div>`}
+${a?.blocked.map(l=>r`<p class="wrong">${l}</p>`)}
+<${T} latest=${s.start} what="Beginning it" />
+<p class="acts"><button class="button main" data-ui="confirm" disabled=${!a||a.moves.length===0} onClick=${()=>o("rebalance")}>Begin</button>
+${a&&r`<button class="button" data-ui="pause" onClick=${()=>o(a.paused?"rebalance-resume":"rebalance-pause")}>${a.paused?"Resume it":"Pause it"}</button>`}
+<button class="button" onClick=${t}>Close</button></p></div><//>`}function cs({health:e,failure_tolerance:t,limited_by:s}){return t<0?s?`Too much has failed: ${s} does not work.`:"Something does not work.":e==="starting"?"The first shards are being created.":t===0?`If one ${e==="ok"?"":"more "}node fails, ${s} stops.`:`Any ${t===1?"one node":`${t} nodes`} can fail: nothing stops, and no row is lost.`}function ds(e){return Ae(e.replace(/^nothing(?=[:,])/,"nothing needs to be done"))}function us(e,t,s){let n=e.requested_by&&`requested by ${e.requested_by==="cluster"?"the cluster":e.requested_by}`;if(e.state!=="running"){let o=e.ended??e.updated,l=Date.parse(o)-Date.parse(e.created);return[`${e.state} ${Ua(o,t,s)}`,l>=1e3&&`took ${G(l)}`,e.state==="done"&&e.kind==="shard-move"?"":e.reason,n].filter(Boolean).join(" \xB7 ")}let a=e.total_bytes>0&&`${x(e.done_bytes)} of ${x(e.total_bytes)}`;return[`step ${e.step}`,a,e.eta_seconds&&`${G(e.eta_seconds*1e3)} left`,e.reason,n].filter(Boolean).join(" \xB7 ")}function Ua(e,t,s){let n=Math.max(0,t-Date.parse(e));return n<1e3?"just now":n<864e5?`${G(n)} ago`:`at ${j(e,s)} (${s})`}var Wa=["starting","stopping","draining","drained","moving","catching up","retiring","electing"];function pt(e){return e==="up"||e==="ok"?"ok":Wa.includes(e)?"changes":"bad"}function ps(e){let t=e.to_shards?.length?` to shards ${e.to_shards.join(", ")}`:"";switch(e.kind){case"shard-move":return`Move shard ${e.shard}${e.from?` from ${e.from}`:""}${e.to?` to ${e.to}`:""}`;case"replica-change":return`Give shard ${e.shard} ${e.replicas} replicas`;case"replica-rebuild":return`Rebuild the replica of shard ${e.shard}${e.node?` on ${e.node}`:""}`;case"table-move":return`Move table ${e.table}${t}`;case"table-partition":return`Partition table ${e.table}${t}`;case"shard-add":return"Add shards";case"shard-remove":return`Remove shard ${e.shard}`;case"rebalance":return"Rebalance";case"node-drain":case"node-undrain":case"node-decommission":case"node-remove":return`${{"node-drain":"Drain","node-undrain":"Undrain","node-decommission":"Decommission","node-remove":"Forget"}[e.kind]} ${e.subject.replace(/^node /,"")}`;default:return`${e.kind.replaceAll("-"," ")} ${e.subject}`.replace(/^./,s=>s.toUpperCase())}}function $s(e){if(e.length<2)return e;let[t,...s]=e,n=0;for(;n<t.length&&s.every(o=>o[n]===t[n]);)n++;let a=Math.max(t.lastIndexOf("-",n-1),t.lastIndexOf(".",n-1))+1;return a<4?e:e.map(o=>`\u2026${o.slice(a)}`)}function ms({operations:e,stores:t,may:s}){let{cancelling:n}=t.operations,a=be(1e3),o=t.prefs.zone.value;return r`<${T} latest=${n} what="Cancelling" />
+${e.length===0&&r`<p class="quiet none">No operation is running or stored.</p>`}
+<ul class="ops">${e.map(l=>{let i=l.state==="running";return r`<li data-ui="operation" data-state=${l.state} key=${l.id}><h3>${ps(l)}${i&&s&&r`<${Fa} operation=${l} stores=${t} />`}</h3>
+${i&&l.total_bytes>0&&r`<div class="bar" style=${{"--p":`${l.done_bytes/l.total_bytes*100}%`}}></div>`}<p>${us(l,a,o)}</p></li>`})}</ul>`}function Fa({operation:e,stores:t}){return e.cancel?r`<span class="text">being cancelled</span>`:r`<button class="text" data-ui="cancel" onClick=${()=>t.operations.cancel(e.id).then(()=>t.health.load())}>Cancel</button>`}function hs({stores:e}){let t=Math.floor((be(1e3)-e.health.answered.value)/1e3);return r`<span class="quiet" data-ui="refreshed">refreshed ${t<1?"just now":`${t} s ago`}</span>`}function fs({nodes:e}){return r`<div class="wide-table" tabindex="0" role="region" aria-label="Nodes"><table><thead><tr><th>node</th><th>state</th><th class="opt">roles</th><th class="opt">metadata</th><th>disk used</th><th class="r opt">disk size</th><th class="r">replicas</th><th class="r">leads</th><th class="r opt" title="The rows of its replicas, and their logs">rows and logs</th><th class="opt">version</th></tr></thead>
+<tbody>${e.map(t=>r`<${Ba} key=${t.id} node=${t} />`)}</tbody></table></div>`}var bs=["down","silent","stopped"],Ke="unknown",za=85;function Ba({node:e}){let t=e.disk_capacity>0?e.disk_used/e.disk_capacity*100:0,s=bs.includes(e.state)&&` for ${G(e.silent_seconds*1e3)}`;return r`<tr data-ui="node"><td>${e.name}</td>
+<td><span class=${pt(e.state)}>${e.state}</span>${s}</td>
+<td class="opt">${e.roles.join(" ")}</td><td class="opt">${e.meta}</td>
+<td>${e.disk_capacity>0&&r`<span class=${`disk ${t>za?"full":""}`} style=${{"--p":`${t.toFixed(0)}%`}}></span><span title=${`${x(e.disk_used)} of ${x(e.disk_capacity)}`}>${t.toFixed(0)} %</span>`}</td>
+<td class="r opt">${e.disk_capacity>0&&x(e.disk_capacity)}</td><td class="r">${v(e.replicas)}</td><td class="r">${e.state!==Ke&&v(e.leads)}</td>
+<td class="r opt">${e.state!==Ke&&x(e.bytes??0)}</td><td class="opt">${e.version}</td></tr>`}function gs({state:e,onDo:t}){let s=e.nodes.filter(a=>a.roles.includes("shard")),n=$s(s.map(a=>a.name));return r`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>${s.map((a,o)=>r`<th title=${a.name}>${n[o]}</th>`)}<th class="r opt">lag</th><th class="r opt" title="The rows of its largest replica, without the log">size of rows</th><th>state</th></tr></thead>
+<tbody>${e.shards.map(a=>r`<tr key=${a.id}><td>shard ${a.id}</td>${s.map(o=>{let[l,i,c]=Ha(a,o),d=`shard ${a.id} on ${o.name}: ${i}`;return r`<td class=${c} data-ui="shard-cell" title=${d}>${t&&l!=="\xB7"?r`<${Ga} letter=${l} says=${d} shard=${String(a.id)} node=${o.name} onDo=${t} />`:l}</td>`})}<td class="r opt">${a.state!==Ke&&v(a.lag)}</td><td class="r opt">${a.state!==Ke&&x(a.bytes)}</td><td><span class=${a.state==="ok"?"":pt(a.state)}>${a.state}</span></td></tr>`)}</tbody></table></div>`}function Ga({letter:e,says:t,shard:s,node:n,onDo:a}){return r`<${ce} button=${r`<span aria-hidden="true">${e}</span><span class="hidden">${t}</span>`} label=${t} class="cell">${o=>{let l=(i,c)=>{o(),a(i,c)};return r`<p class="quiet">${t}</p><button class="choice" data-ui="cell-move" onClick=${()=>l("shard-move",{shard:s,from:n})}>Move to another node…</button>
+<button class="choice" data-ui="cell-rebuild" onClick=${()=>l("rebuild",{shard:s,node:n})}>Rebuild…</button>`}}<//>`}function Ha(e,{name:t,state:s}){return(e.replicas.includes(t)||e.learners.includes(t))&&bs.includes(s)?["!",`has a replica, and does not answer: the node is ${s}`,"x"]:e.unready.includes(t)?["c","has a replica that is not up to date yet","c"]:e.leader===t?["L","leads","L"]:e.learners.includes(t)?["c","is catching up","c"]:e.replicas.includes(t)?["r","has a replica","p"]:["\xB7","has none",""]}function Ka({stores:e}){let{health:t,signIn:s,operations:n,place:a}=e;V(a.page.value==="cluster"?H(a.here.value.params,{}):[]),y(()=>{document.title="Cluster \xB7 cordwood";let b=()=>{document.visibilityState==="visible"&&(t.load(),n.loadList())};n.loadList();let h=setInterval(b,2e3);return()=>clearInterval(h)},[t]);let[o,l]=w({id:"",given:{}}),i=t.value.value;if(!i)return r`<h1 class="hidden">Cluster</h1><${de} since=${t.since.value} onCancel=${t.cancel} /><${T} latest=${t} what="Asking for the state of the cluster" />`;let c=i.health==="ok",d=t.error.value!==null,u=s.canManage.value,p=((b,h={})=>{b==="cancel"?n.cancel(Number(h.operation)).then(()=>t.load()):l({id:b,given:h})}),m=()=>l({id:"",given:{}});return r`<div class="scrolled">
+<div class="state"><h1>${d?"The state of the cluster is not known":c?"The cluster is healthy":r`The cluster is <i class=${i.health}>${i.health}</i>`}</h1>
+<span class="quiet" data-ui=${d?"known-since":"tolerance"}>${d?`What follows was so at ${Le(t.answered.value,e.prefs.zone.value).time} (${e.prefs.zone.value}).`:cs(i)}</span></div>
+<${T} latest=${t} what="Asking for the state of the cluster" />
+${os(i.problems).map(({problem:b,offers:h})=>r`<${Va} problem=${b} offers=${u?h:[]} onDo=${p} />`)}
+<div class="cols"><section class="pane" aria-label="Nodes and shards">
+<h2 class="head">Nodes<span class="grow"></span>${u&&r`<${vs} group="nodes" first=${{"add-node":"Add a node\u2026",drain:"Drain a node\u2026"}} onDo=${p} />`}</h2>
+<${fs} nodes=${i.nodes} />
+<h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>${u&&r`<${vs} group="shards" first=${{"shard-move":"Move a replica\u2026",rebalance:"Rebalance\u2026"}} onDo=${p} />`}</h2>
+<${gs} state=${i} onDo=${u?p:null} /></section>
+<section class="pane" aria-label="Operations"><h2 class="head">Operations<span class="grow"></span><${hs} stores=${e} /></h2>
+<${ms} operations=${n.list.value.value??i.operations} stores=${e} may=${u} /></section>
+</div></div>
+${o.id==="add-node"&&r`<${ls} state=${i} stores=${e} onClose=${m} />`}
+${o.id==="rebalance"&&r`<${is} stores=${e} onClose=${m} />`}
+${ke.some(b=>b.id===o.id)&&r`<${rs} id=${o.id} given=${o.given} state=${i} stores=${e} onClose=${m} />`}`}function Va({problem:e,offers:t,onDo:s}){return r`<div class=${`problem ${e.severity??""}`}><p><b>${Ae(e.text)}</b> ${ds(e.advice)}</p>
+${t.length>0&&r`<div class="offers">${t.map(({name:n,act:a,given:o})=>r`<button class="button" data-ui=${`mend-${a}`} onClick=${()=>s(a,o)}>${n}</button>`)}</div>`}</div>`}function vs({group:e,first:t,onDo:s}){let n=ke.filter(a=>a.group===e&&!(a.id in t)).map(({id:a,name:o})=>[a,o]);return r`${Object.entries(t).map(([a,o])=>r`<button class="text wide" data-ui=${a} onClick=${()=>s(a)}>${o}</button>`)}
+<${ce} button=${r`<span>More</span><span class="caret"></span>`} label=${`What can be done to ${e}`} ui=${`${e}-acts`} class="text change">${a=>[...Object.entries(t),...n].map(([o,l])=>r`<button class=${`choice ${o in t?"narrow-only":""}`} data-ui=${`do-${o}`} onClick=${()=>{a(),s(o)}}>${l}</button>`)}<//>`}var Ve=(e,t)=>t.map(s=>[s,`${s}, ${e}`]),ws=[...Ve("on tables",["SELECT","INSERT, CREATE","ALTER","DROP","DELETE"]),...Ve("on pipelines",["USE","READ","WRITE"]),...Ve("on the cluster",["MONITOR","OPERATE","BACKUP","RESTORE","ACCESS","AUDIT"]),...Ve("on any of these",["ALL"])],ys=[["ingest","send rows"],["query","read rows"]],ks=["30d","90d","365d","NEVER"],xs={createUser:{name:"New user\u2026",says:"A new user can sign in, and has no rights. The password has at least 12 bytes.",asks:[["name","Name","text"],["password","Password","password"]],statement:(e,{name:t,password:s})=>`CREATE USER ${S(t)} PASSWORD ${M(s)}`},password:{name:"New password\u2026",says:"Open sessions and connections of the user end. The password has at least 12 bytes.",asks:[["password","New password","password"]],statement:(e,{password:t})=>`ALTER USER ${S(e)} PASSWORD ${M(t)}`},ownPassword:{name:"Change my password\u2026",says:"Your other sessions and connections end. The password has at least 12 bytes.",asks:[["old","Current password","password"],["password","New password","password"]],statement:(e,{old:t,password:s})=>`ALTER USER CURRENT_USER PASSWORD ${M(s)} OLD ${M(t)}`},disable:{name:"Disable\u2026",says:"The user cannot sign in until somebody enables the user again. What the user has open ends.",asks:[],statement:e=>`ALTER USER ${S(e)} DISABLED`},enable:{name:"Enable\u2026",says:"The user can sign in again.",asks:[],statement:e=>`ALTER USER ${S(e)} ENABLED`},dropUser:{name:"Drop the user\u2026",says:"What the user has open ends, and so do the tokens that have the rights of the user. This cannot be undone.",asks:[],statement:e=>`DROP USER ${S(e)}`,typed:!0},createRole:{name:"New role\u2026",says:"A role is a named set of grants and of other roles.",asks:[["name","Name","text"]],statement:(e,{name:t})=>`CREATE ROLE ${S(t)}`},dropRole:{name:"Drop the role\u2026",says:"Users lose the rights that they have by this role only.",asks:[],statement:e=>`DROP ROLE ${S(e)}`,typed:!0},grant:{name:"Grant\u2026",says:"On a table: app.logs, app.logs_* or app.*. On a pipeline: PIPELINE nginx. On the cluster: CLUSTER.",asks:[["privileges","Privileges","privileges"],["on","On","target"]],statement:(e,t)=>`GRANT ${t.privileges} ON ${t.on} TO ${S(e)}`},grantRole:{name:"Grant a role\u2026",says:"The user gets all rights of the role.",asks:[["role","Role","role"]],statement:(e,{role:t})=>`GRANT ${S(t)} TO ${S(e)}`},revoke:{name:"Revoke\u2026",says:"Open requests, tails and connections that need this right end.",asks:[],statement:e=>$t(e)},createToken:{name:"New token\u2026",says:"A token to ingest can only send rows. A token to query can only read. The target is a table or a pattern: app.logs, app.*.",asks:[["name","Name","text"],["scope","May","scope"],["on","Table, or a pattern","target"],["expires","Expires in","lifetime"],["note","Note","text?"]],statement:(e,{name:t,scope:s,on:n,expires:a,note:o})=>`CREATE TOKEN ${S(t)} FOR ${s==="query"?"QUERY ON":"INGEST INTO"} ${n} EXPIRES ${a==="NEVER"?"NEVER":`IN ${M(a)}`}${o?` NOTE ${M(o)}`:""}`},rotate:{name:"Rotate\u2026",says:"The token gets a new secret. The old one remains valid for 24 hours.",asks:[],statement:e=>`ALTER TOKEN ${S(e)} ROTATE`},dropToken:{name:"Drop the token\u2026",says:"Programs that use the token are refused at once. This cannot be undone.",asks:[],statement:e=>`DROP TOKEN ${S(e)}`,typed:!0}},Ts={pattern:"(PIPELINE |DATABASE |TABLE )?[A-Za-z0-9_.*$@:\\-]+",title:"write a name such as app.logs, or a pattern such as app.*"};function $t(e){let t=/^GRANT (.+) TO ("(?:[^"]|"")*"|[^\s"]+)( WITH GRANT OPTION)?$/s.exec(e);return t?`REVOKE ${t[1]} FROM ${t[2]}`:""}function Ss(e,t){let s={...t};for(let[n,,a]of e.asks)(a==="password"||s[n]===""&&!a.endsWith("?"))&&(s[n]="\u2026");return s}function Os(e,{tables:t,pipelines:s}){let[,n,a]=/^(PIPELINE |DATABASE |TABLE )?(.*)$/.exec(e)??[];if(!a||a.includes("*")||e==="CLUSTER")return"";if(n==="PIPELINE ")return s.includes(a)?"":`There is no pipeline ${a} yet.`;if(n==="DATABASE ")return t.some(i=>i.db===a)?"":`There is no table in a database ${a} yet.`;let[o,l]=a.includes(".")?[a.slice(0,a.indexOf(".")),a.slice(a.indexOf(".")+1)]:["public",a];return t.some(i=>i.db===o&&i.name===l)?"":`There is no table ${o}.${l} yet.`}function Rs(e,{scope:t,on:s},n){let a=s.replace(/^(TABLE|DATABASE) /,"").split("."),[o,l]=s.startsWith("DATABASE ")?[a[0],"*"]:a.length>1?a:["public",a[0]],[i,c]=[o.replace("*","public"),l.replace("*","app")],d=`-H ${ne(`Authorization: Bearer ${n}`)}`;if(t==="query"){let p=l.includes("*")?"SHOW TABLES":`SELECT * FROM ${S(c)} LIMIT 10`;return`curl ${ne(`${e}/v1/sql?${new URLSearchParams({db:i,format:"ndjson"})}`)} ${d} \\
+     --data-urlencode ${ne(`sql=${p}`)}`}let u=new URLSearchParams({db:i,table:c,pipeline_name:"svc_identity"});return`curl ${ne(`${e}/v1/ingest?${u}`)} ${d} \\
+     -H 'Content-Type: application/json' -d '[{"level":"info","msg":"hello"}]'`}var $e=200,Es=["ACCESS","CLUSTER"];function As(e,t){let s=O(t),n=O(t),a=O(t),o=O(t),l=O(t,{once:!0});async function i(c,d,u,p){let{columns:m,rows:b}=await e.sql(c,{signal:d,need:u,secret:p});return b.map(h=>Object.fromEntries(m.map(($,f)=>[$.name,String(h[f]??"")])))}return{users:s,roles:n,tokens:a,grants:o,action:l,loadUsers:c=>s.run(d=>i(`SHOW USERS${Cs(c)} LIMIT ${$e}`,d,Es)),loadRoles:()=>n.run(c=>i("SHOW ROLES LIMIT 1000",c,Es)),loadTokens:c=>a.run(d=>i(`SHOW TOKENS${Cs(c)} LIMIT ${$e}`,d)),loadGrants:c=>o.run(async d=>(await e.sql(`SHOW GRANTS FOR ${S(c)}`,{signal:d})).rows.map(u=>String(u[0])),c),async change(c,d){return await l.run(u=>i(c,u,void 0,d)),l.error.value?null:l.value.value}}}function Cs(e){let t=e.trim();return t?` LIKE ${M(`%${t}%`)}`:""}function Je({name:e,says:t,asks:s,choices:n,patterns:a={},proposals:o={},remark:l,initial:i={},word:c="",statement:d,latest:u,onRun:p,onClose:m,children:b}){let[h,$]=w(()=>({...Object.fromEntries(s.map(([N,,L])=>[N,L==="column"?"":[n[L]?.[0]??""].flat()[0]])),...i})),f=e.replace("\u2026",""),g=l?.(h),k=typeof c=="string"?c:c(h),P=U=>{u.error.value=null,$({...h,...U})};return r`<${_e} title=${f} word=${k} action=${k?f:"Run it"} busy=${u.since.value>0} onYes=${()=>u.since.value>0||p(h)}
+onClose=${()=>{u.error.value=null,m()}}>
+<p>${t}</p>
+${b}
+${s.map(([U,N,L])=>r`<label>${N}<${Ja} name=${U} label=${N} kind=${L} choices=${n[L]} pattern=${a[L]} proposals=${o[L]} value=${h[U]} onValue=${ae=>P({[U]:ae})} /></label>`)}
+${g&&r`<p class="quiet" role="status" data-ui="form-remark">${g}</p>`}
+<pre class="asked">${d(h)}</pre>
+<${T} latest=${u} what="The statement" inForm /><//>`}function Ja({name:e,label:t,kind:s,choices:n,pattern:a,proposals:o,value:l,onValue:i}){let[c,d]=w(!1),u=xt(),p=m=>i(m.currentTarget.value);if(!n){let[m,b]=s==="password"?[c?"text":"password","new-password"]:["text","off"],h=r`<input required=${s!=="text?"} type=${m} data-ui=${`ask-${e}`} aria-label=${s==="password"?t:void 0} autocomplete=${b} spellcheck=${!1} pattern=${a?.pattern} title=${a?.title} list=${o?u:void 0} value=${l} onInput=${p} />
+${o&&r`<datalist id=${u}>${o.map($=>r`<option value=${$}></option>`)}</datalist>`}`;return s!=="password"?h:r`<span class="password">${h}<button type="button" class="text" data-ui=${`show-${e}`} aria-pressed=${c} onClick=${()=>d(!c)}>${c?"Hide":"Show"}</button></span>`}return r`<select required data-ui=${`ask-${e}`} value=${l} onChange=${p}>${s==="column"&&r`<option value="">Choose</option>`}${n.map(m=>[m].flat()).map(([m,b=m])=>r`<option value=${m}>${b}</option>`)}</select>`}function _s({stores:e}){let{access:t}=e,[s,n]=w(null),[a,o]=w(""),[l,i]=w(""),[c,d]=w(null);y(()=>{u()},[a]),y(()=>{t.loadRoles()},[]);async function u(){await Promise.all([t.loadUsers(a),t.loadTokens(a)])}function p(f){i(f===l?"":f),f!==l&&t.loadGrants(f)}async function m(f,g,k){let P=await t.change(f,f!==g);P&&(n(null),P[0]?.Token?d({of:P[0],values:k}):oe(`Done: ${g}`),await Promise.all([u(),t.loadRoles(),l&&t.loadGrants(l)]))}let b=(f,g="")=>n({id:f,target:g}),h=e.signIn.session.value?.auth==="token",$=t.users.error.value?.status!==403;return r`<section aria-label="Users and tokens"><h2 class="head">${$?"Users and tokens":"My tokens"}<span class="grow"></span>
+${!h&&r`<button class="text" data-ui="own-password" onClick=${()=>b("ownPassword")}>Change my password…</button>`}
+<input class="find" type="search" placeholder="Find a name" aria-label="Find a name" value=${a} onInput=${f=>o(f.currentTarget.value)} /></h2>
+${$&&r`<${Ya} access=${t} onAct=${b} onGrants=${p} grantsOf=${l} />`}
+${$&&r`<${Qa} access=${t} onAct=${b} onGrants=${p} grantsOf=${l} />`}
+<${Xa} access=${t} onAct=${b} />
+${s&&r`<${en} key=${`${s.id} ${s.target}`} id=${s.id} target=${s.target} stores=${e} onRun=${m} onClose=${()=>n(null)} />`}
+${c&&r`<${tn} ...${c} onClose=${()=>d(null)} />`}</section>`}function Ya({access:e,onAct:t,onGrants:s,grantsOf:n}){let a=e.users.value.value??[];return r`<${Ye} title="Users" latest=${e.users}><button class="text" data-ui="new-user" onClick=${()=>t("createUser")}>New user…</button><//>
+${a.length>0&&r`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table class="principals"><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><td></td></tr></thead>
+<tbody>${a.map(o=>{let l=!o.State.startsWith("disabled");return r`<tr key=${o.User} data-ui="user" data-name=${o.User}><td><b>${o.User}</b></td><td>${o.Roles}</td><td>${o.State}</td><td>${mt(o["Valid until"])}</td>
+<td class="r"><${X} what="Grants" of=${o.User} expanded=${n===o.User} onDo=${()=>s(o.User)} />
+<${X} what="Password…" of=${o.User} onDo=${()=>t("password",o.User)} />
+<${X} what=${l?"Disable\u2026":"Enable\u2026"} of=${o.User} onDo=${()=>t(l?"disable":"enable",o.User)} />
+<${X} what="Drop…" of=${o.User} onDo=${()=>t("dropUser",o.User)} /></td></tr>
+${n===o.User&&r`<${Ds} of=${o.User} span=${5} access=${e} onAct=${t} />`}`})}</tbody></table></div>`}`}function Qa({access:e,onAct:t,onGrants:s,grantsOf:n}){let a=e.roles.value.value??[];return r`<${Ye} title="Roles" latest=${e.roles}><button class="text" data-ui="new-role" onClick=${()=>t("createRole")}>New role…</button><//>
+${a.length>0&&r`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table class="principals"><thead><tr><th>name</th><th>roles</th><th>state</th><td></td><td></td></tr></thead>
+<tbody>${a.map(o=>{let l=o.State==="built in";return r`<tr key=${o.Role} data-ui="role" data-name=${o.Role}><td><b>${o.Role}</b></td><td>${o.Roles}</td><td>${o.State}</td><td></td>
+<td class="r"><${X} what="Grants" of=${o.Role} expanded=${n===o.Role} onDo=${()=>s(o.Role)} />
+${!l&&r`<${X} what="Drop…" of=${o.Role} onDo=${()=>t("dropRole",o.Role)} />`}</td></tr>
+${n===o.Role&&r`<${Ds} of=${o.Role} span=${5} access=${e} onAct=${t} />`}`})}</tbody></table></div>`}`}function X({what:e,of:t,expanded:s,onDo:n}){return r`<button class="text" aria-label=${`${e} ${t}`} aria-expanded=${s} onClick=${n}>${e}</button>`}function Ds({of:e,span:t,access:s,onAct:n}){return r`<tr class="grants-of"><td colspan=${t}><${Za} of=${e} access=${s} onAct=${n} /></td></tr>`}function Za({of:e,access:t,onAct:s}){let n=t.grants.value.value;return r`<${Ye} title=${`Grants of ${e}`} latest=${t.grants}><button class="text" data-ui="grant" onClick=${()=>s("grant",e)}>Grant…</button>
+<button class="text" data-ui="grant-role" onClick=${()=>s("grantRole",e)}>Grant a role…</button><//>
+${n&&r`<div class="wide-table" tabindex="0" role="region" aria-label=${`Grants of ${e}`}><table><tbody>${n.map(a=>r`<tr key=${a} data-ui="granted"><td class="mono">${a}</td><td class="r">${$t(a)&&r`<${X} what="Revoke…" of=${a} onDo=${()=>s("revoke",a)} />`}</td></tr>`)}</tbody></table></div>`}
+${n?.length===0&&r`<p class="quiet none">${e} has no grants.</p>`}`}function Xa({access:e,onAct:t}){let s=e.tokens.value.value??[];return r`<${Ye} title="Tokens" latest=${e.tokens}><button class="text" data-ui="new-token" onClick=${()=>t("createToken")}>New token…</button><//>
+${s.length>0&&r`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires, UTC</th><th>last used, UTC</th><th>note</th><td></td></tr></thead>
+<tbody>${s.map(n=>r`<tr key=${n.Id} data-ui="token" data-name=${n.Token}><td><b>${n.Token}</b><small>cw_${n.Id}</small></td><td class="mono">${n.Scope}</td><td>${n.State}</td>
+<td>${mt(n.Expires)||"never"}</td><td title=${n["Last address"]}>${mt(n["Last used"])}</td><td>${n.Note}</td>
+<td class="r"><${X} what="Rotate…" of=${n.Token} onDo=${()=>t("rotate",n.Token)} /><${X} what="Drop…" of=${n.Token} onDo=${()=>t("dropToken",n.Token)} /></td></tr>`)}</tbody></table></div>`}
+${e.tokens.value.value&&s.length===0&&r`<p class="quiet none">There is no token.</p>`}`}function Ye({title:e,latest:t,children:s}){let n=t.value.value?.length??0;return r`<h3 class="head">${e}<span class="quiet">${n>=$e&&`the first ${$e}`}</span><span class="grow"></span>${s}</h3>
+<${T} latest=${t} what=${`Asking for ${e.toLowerCase()}`} />`}function en({id:e,target:t,stores:s,onRun:n,onClose:a}){let{access:o,tables:l,pipelineList:i}=s,c=xs[e];y(()=>{i.load()},[]);let d={tables:l.all.value,pipelines:(i.list.value.value??[]).map(g=>g.name)},u=d.tables.filter(g=>g.db!=="svc_private").map(g=>`${g.db}.${g.name}`),p=e==="grant"?[...d.pipelines.map(g=>`PIPELINE ${g}`),"CLUSTER"]:[],m=["public.*",...u.slice(0,$e),...p],b=l.latest.value.value!==null&&i.list.value.value!==null,h=g=>b&&g.on?Os(g.on,d):"",$=(o.roles.value.value??[]).map(g=>g.Role).filter(g=>g!==t),f=g=>c.statement(t,Ss(c,g));return r`<${Je} name=${c.name} says=${c.says} asks=${c.asks} word=${c.typed?t:""}
+choices=${{privileges:ws,role:$,scope:ys,lifetime:ks}} patterns=${{target:Ts}} proposals=${{target:m}} remark=${h} initial=${{expires:"90d"}}
+statement=${f} latest=${o.action} onRun=${g=>n(c.statement(t,g),f(g),g)} onClose=${a} />`}function tn({of:e,values:t,onClose:s}){let n=t.on?Rs(location.origin,t,e.Token):"",a=Re(!1),[o,l]=w(!1),i=()=>a.current?s():l(!0);async function c(d){a.current=await Y(d)||a.current,l(o&&!a.current)}return r`<${he} title=${`Token ${e.Name}`} onClose=${i} stays>
+<div onCopy=${()=>a.current=!0}><p>Copy the token now: the server stores only its hash and cannot show it again.</p>
+<pre class="asked" data-ui="secret">${e.Token}</pre>
+${n&&r`<p>A command that ${t.scope==="query"?"reads":"sends a row"} with it:</p><pre class="asked" data-ui="token-command" tabindex="0">${n}</pre>`}
+<p class="acts"><button class="button main" data-ui="secret-copy" onClick=${()=>c(e.Token)}>Copy</button>${n&&r`<button class="button" onClick=${()=>c(n)}>Copy the command</button>`}<button class="button" data-ui="secret-done" onClick=${i}>Done</button></p>
+${o&&r`<p class="wrong" role="alert" data-ui="secret-asks">The token is not copied yet. <button class="text go" data-ui="secret-close" onClick=${s}>Close without it</button></p>`}</div><//>`}var mt=e=>e.slice(0,16).replace("T"," ");function sn({stores:e}){let{prefs:t,signIn:s,place:n}=e;V(n.page.value==="settings"?H(n.here.value.params,{}):[]),y(()=>{document.title="Settings \xB7 cordwood"},[]);let a=s.session.value;return r`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The choices in the first part are stored in this browser, and searches on the server.</span></div>
+<section aria-label="This browser"><h2 class="head">This browser</h2>
+<${Qe} label="Theme" value=${t.theme} choices=${{system:"System",light:"Light",dark:"Dark"}} />
+<${Qe} label="Times" value=${t.zone} choices=${rn()} ui="zone" />
+<${Qe} label="Height of rows" value=${t.density} choices=${{dense:"Dense, 20 px",normal:"Normal, 24 px",comfortable:"Comfortable, 28 px"}} />
+<${Qe} label="Single keys" value=${t.singleKeys} choices=${{on:"On",off:"Off: only keys with Ctrl"}} />
+<label class="setting"><span>First table</span><span><select data-ui="first-table" value=${t.table.value} onChange=${o=>t.table.value=o.currentTarget.value}><option value="">the one with the most rows</option>${e.tables.all.value.filter(o=>o.db==="public").map(o=>r`<option value=${o.name}>${o.name}</option>`)}</select> <span class="quiet">the table that you opened last, unless you choose another</span></span></label>
+<${nn} stores=${e} />
+<div class="setting"><span>Earlier searches</span><span>${v(t.history.value.length)} in this browser ${t.history.value.length>0&&r`<button class="text go" onClick=${()=>t.history.value=[]}>Forget them</button>`}</span></div>
+<${an} stores=${e} />
+</section>
+<section aria-label="User"><h2 class="head">User</h2>
+<div class="setting"><span>Signed in as</span><span>${a?.auth==="off"?"This server has no users: everybody may do everything.":r`<b>${a?.user??""}</b>${a?.auth==="token"&&", by a token"}`}</span></div>
+${a&&a.auth!=="off"&&r`<${on} api=${e.api} user=${a.user} />`}
+${s.user.value&&r`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${()=>s.leave().then(()=>location.reload())}>Sign out</button></div>`}
+</section>
+${a&&a.auth!=="off"&&r`<${_s} stores=${e} />`}
+<section aria-label="Server"><h2 class="head">Server</h2>
+<div class="setting"><span>Node</span><span>${a?.server?.name}</span></div>
+<div class="setting"><span>Version</span><span>${a?.server?.version}</span></div>
+<${ln} api=${e.api} />
+</section></div>`}function an({stores:e}){let{saved:t,signIn:s,place:n}=e,a=s.user.value;return y(()=>{t.load()},[a]),r`<div class="setting" data-ui="saved-searches"><span>Saved searches</span><div class="saved-items">
+<${T} latest=${t.list} what="Asking for what is saved" /><${T} latest=${t.changing} what="Changing what is saved" />
+${t.list.value.value?.length===0?r`<span class="quiet">None; Saved on the page Explore keeps a search under a name.</span>`:r`<${Wt} saved=${t} user=${a} onOpen=${n.go} />`}</div></div>`}function nn({stores:e}){let{prefs:t,tables:s,api:n}=e,a=s.all.value.filter(u=>u.db==="public"),[o,l]=w(t.table.value),[i]=w(()=>O(D)),c=Ie(t,"public",[o]),d=a.some(u=>u.name===o);return y(()=>{if(!d)return;let u={db:"public",tables:[o],...je(c)};i.run(p=>n.json({path:"/v1/explore/fields",body:u,signal:p}))},[o,d,c.message,c.level]),r`<label class="setting"><span>Columns of</span><select data-ui="roles-table" value=${d?o:""} onChange=${u=>l(u.currentTarget.value)}>
+<option value="">a table</option>${a.map(u=>r`<option value=${u.name}>${u.name}</option>`)}</select></label>
+<${T} latest=${i} what="Asking for the columns" />
+${d&&i.value.value&&r`<${jt} fields=${i.value.value.fields} roles=${c} onRole=${(u,p)=>t.roles.set(qe("public",[o]),{...c,[u]:p})} />`}`}function on({api:e,user:t}){let[s]=w(()=>O(D));y(()=>{s.run(a=>e.json({path:"/v1/access/whoami",signal:a}),t)},[t]);let n=s.value.value;return r`<${T} latest=${s} what="Asking for your rights" />
+${n&&r`<div class="setting" data-ui="own-grants"><span>May</span><span>${n.grants.length===0?"nothing yet: an administrator can grant rights.":r`<ul class="mono">${n.grants.map(a=>r`<li>${a}</li>`)}</ul>`}${n.ingest_only&&r`<p class="quiet">This token only sends rows.</p>`}</span></div>`}`}function rn(){return Object.fromEntries([...new Set([At,"UTC"])].map(e=>[e,e==="UTC"?"UTC":`${e}, the browser's`]))}function Qe({label:e,value:t,choices:s,ui:n}){return r`<div class="setting" role="radiogroup" aria-label=${e} data-ui=${n}><span>${e}</span><span class="choices-in-line">${Object.entries(s).map(([a,o])=>r`<label><input type="radio" name=${e} value=${a} checked=${t.value===a} onChange=${()=>t.value=a} />${o}</label>`)}</span></div>`}function ln({api:e}){let[t]=w(()=>O(D));return y(()=>{t.run(async s=>(await e.send({path:"/config",signal:s,need:["MONITOR","CLUSTER"]})).text())},[]),r`<div class="setting"><span>Started with</span><${T} latest=${t} what="Asking for the settings" />${t.value.value&&r`<pre tabindex="0" aria-label="Settings of the server">${t.value.value}</pre>`}</div>`}var cn=2e3,ht=100;function Ls(e,t){let s=O(t),n=O(t,{once:!0});return{latest:s,action:n,load:(a,o)=>s.run(async l=>{let i={db:a,tables:[o]},c=[],d=(h,$)=>$.catch(f=>{if(f.status!==403)throw f;return c.some(g=>g.error.message===f.message)||c.push({what:h,error:f}),null}),[u,p,m,b]=await Promise.all([d("The columns are",e.json({path:"/v1/explore/fields",body:i,signal:l})),d("The newest values are",e.json({path:"/v1/explore/rows",body:{...i,limit:ht,max_value_bytes:100},signal:l})),d("The statement is",e.sql(`SHOW CREATE TABLE ${S(o)}`,{signal:l,db:a})),d("The segments are",e.sql(dn(a,o),{signal:l,need:["MONITOR","CLUSTER"]}))]);if(!u&&!m&&!b)throw c[0].error;return{ddl:m&&String(m.rows[0]?.[1]??""),fields:u&&u.fields,lastRow:u&&u.last_row,rows:p?.rows??[],segments:b&&b.rows.map(un),refused:c}},JSON.stringify([a,o])),async countOlder(a,o,l,i,c){let d=new Date(Math.max(0,t.now()-i)).toISOString(),u=await e.sql(`SELECT count(*) FROM ${S(o)} WHERE ${S(l)} < ${M(d)}`,{signal:c,db:a});return Number(u.rows[0][0])},async change(a,o){return await n.run(l=>e.sql(o,{signal:l,db:a})),n.error.value===null}}}function dn(e,t){return`SELECT file, shard_id, rows, bytes, min_time, max_time FROM svc_private.segments WHERE table_schema = ${M(e)} AND table_name = ${M(t)} ORDER BY min_time DESC LIMIT ${cn}`}function un([e,t,s,n,a,o]){return{file:String(e),shard:Number(t),rows:Number(s),bytes:Number(n),from:Ns(a),to:Ns(o)}}function Ns(e){let t=Number(e);return Number.isFinite(t)?new Date(t/1e3).toISOString():String(e)}var Ps={ns:1e-6,us:.001,ms:1,s:1e3,m:6e4,h:36e5,d:864e5,w:6048e5,M:2630016e3,y:315576e5},qs={sec:"s",second:"s",min:"m",minute:"m",hr:"h",hour:"h",day:"d",wk:"w",week:"w",month:"M",yr:"y",year:"y"};function Ze(e){let t=e.trim();if(/^(|0|forever)$/i.test(t))return 1/0;if(/^instant$/i.test(t))return 0;if(!/^(\d+\s*[A-Za-z]+\s*)+$/.test(t))return NaN;let s=0;for(let[,n,a]of t.matchAll(/(\d+)\s*([A-Za-z]+)/g)){let o=Ps[a]??Ps[qs[a]??qs[a.replace(/s$/,"")]];if(o===void 0)return NaN;s+=Number(n)*o}return s||1/0}var pn=["STRING","BIGINT","DOUBLE","BOOLEAN","TIMESTAMP(3)","TIMESTAMP(9)","JSON","BINARY"],Is=["ALTER","DROP","DELETE"],$n=["INVERTED","SKIPPING","FULLTEXT"],js=[{id:"ttl",needs:["ALTER"],name:"Set how long rows are kept\u2026",says:"Older rows are removed at once, and from then on when they reach that age. Write 12h, 7d, 3M, 1y, or forever.",asks:[["ttl","Keep rows for","text"]],loses:({ttl:e},t)=>Ze(e)<Ze(t?.ttl||"forever"),statement:(e,{ttl:t})=>`ALTER TABLE ${e} SET 'ttl' = ${M(t)}`},{id:"column",needs:["ALTER"],name:"Add a column\u2026",says:"Existing rows have null in it.",asks:[["column","Name","text"],["type","Type","type"]],statement:(e,{column:t,type:s})=>`ALTER TABLE ${e} ADD COLUMN ${S(t)} ${s}`},{id:"index",needs:["ALTER"],name:"Add an index\u2026",says:"It applies to new rows. INVERTED is for values that repeat, SKIPPING for ids, FULLTEXT for words in texts.",asks:[["column","Column","column"],["index","Index","index"]],statement:(e,{column:t,index:s})=>`ALTER TABLE ${e} MODIFY COLUMN ${S(t)} SET ${s} INDEX`},{id:"rename",needs:["ALTER","DROP"],name:"Rename\u2026",says:"Senders that use the old name create a new table.",asks:[["to","New name","text"]],statement:(e,{to:t})=>`ALTER TABLE ${e} RENAME TO ${S(t)}`,gone:!0},{id:"truncate",needs:["DELETE"],name:"Remove all rows\u2026",says:"All rows are removed; columns and options stay. This cannot be undone.",asks:[],statement:e=>`TRUNCATE TABLE ${e}`,typed:!0},{id:"drop",needs:["DROP"],name:"Drop\u2026",says:"The table and all of its rows are removed. This cannot be undone.",asks:[],statement:e=>`DROP TABLE ${e}`,typed:!0,gone:!0}];function Ms(e,t,s){let n=Ue(e,Is.map(a=>[a,Me(t,s)]));return js.filter(({needs:a})=>a.every(o=>n?.[Is.indexOf(o)]))}function Us({id:e,db:t,name:s,info:n,fields:a,stores:o,onClose:l}){let{table:i,tables:c,place:d}=o,u=js.find($=>$.id===e),[p,m]=w({ttl:"",count:0}),b=$=>p.ttl===$.ttl?p.count:null;async function h($){let f=u.statement(S(s),$);await i.change(t,f)&&(oe(`Done: ${f}`),l(),await c.load(),u.gone?d.set("tables",e==="rename"?{db:t,t:$.to}:{db:t},{db:"public"}):await i.load(t,s))}return r`<${Je} name=${u.name} says=${u.says} asks=${u.asks} word=${$=>u.typed||u.loses?.($,n)&&b($)!==0?s:""}
+choices=${{type:pn,index:$n,column:a.map($=>$.name)}} initial=${{ttl:n?.ttl||"forever",to:s}}
+remark=${$=>u.loses?.($,n)&&r`<${mn} table=${i} db=${t} name=${s} time=${a.find(f=>f.role==="time")?.name} ttl=${$.ttl} count=${b($)} onCount=${f=>m({ttl:$.ttl,count:f})} />`}
+statement=${$=>u.statement(S(s),$)} latest=${i.action} onRun=${h} onClose=${l}>
+${u.typed&&n&&r`<p><b>${t}.${s}</b> ${n.sized?`has ${v(n.rows)} ${n.rows===1?"row":"rows"}, ${x(n.bytes)}`:"may have rows that you may not see"}.</p>`}<//>`}function mn({table:e,db:t,name:s,time:n,ttl:a,count:o,onCount:l}){return y(()=>{if(!n)return;let i=new AbortController,c=setTimeout(()=>{e.countOlder(t,s,n,Ze(a),i.signal).then(l,()=>{})},300);return()=>{clearTimeout(c),i.abort()}},[t,s,n,a]),o===0?r`<span data-ui="expiring">No row is that old now.</span>`:r`<span data-ui="expiring"><b>${o===null?"All older rows":o===1?"1 row":`${v(o)} rows`}</b> of ${t}.${s} ${o===1?"is":"are"} removed. This cannot be undone.</span>`}function Ws({db:e,name:t,info:s,stores:n,onClose:a}){let{table:o,prefs:l,signIn:i}=n,[c,d]=w("");y(()=>{o.load(e,t)},[e,t]);let u=o.latest.value.value,p=l.zone.value,m=e==="svc_private"||e==="information_schema",b=Ms(i,e,t);return r`<section class="pane detail tabledetail" aria-label=${`Table ${e}.${t}`} data-ui="detail">
+<div class="head"><h2 class="mono">${e}.${t}</h2><span class="grow"></span>
+${!m&&b.length>0&&r`<${ce} button=${r`<span>Change</span><span class="caret"></span>`} label="Change the table" ui="table-actions" class="text change">${h=>b.map(({id:$,name:f})=>r`<button class="choice" data-ui=${`do-${$}`} onClick=${()=>{h(),d($)}}>${f}</button>`)}<//>`}
+<button class="text" aria-label="Close" onClick=${a}>✕</button></div>
+<${de} since=${o.latest.since.value} onCancel=${o.latest.cancel} />
+<div class="scrolled">
+${s&&r`<${fn} info=${s} lastRow=${u?.fields?u.lastRow??"none":""} zone=${p} />`}
+<p class="acts"><a class="text go" href=${K("explore",{db:e,t},{db:"public"})}>Explore</a>
+<a class="text go" href=${K("tail",{db:e,t},{db:"public"})}>Tail</a>
+<a class="text go" href=${K("sql",{db:e,q:`SELECT * FROM ${S(t)} LIMIT 100`},{db:"public"})}>SQL</a></p>
+<${T} latest=${o.latest} what="Asking for the table" />
+${u&&r`${u.refused.map(({what:h,error:$})=>r`<p class="quiet none" data-ui="refused">${h} not shown: ${$.message}</p>`)}
+${u.fields&&r`<${bn} fields=${u.fields} rows=${u.rows} />`}
+${u.segments&&r`<${gn} segments=${u.segments} zone=${p} />`}
+${u.ddl!==null&&r`<${hn} ddl=${u.ddl} />`}`}
+</div>
+${c&&r`<${Us} id=${c} db=${e} name=${t} info=${s} fields=${u?.fields??[]} stores=${n} onClose=${()=>d("")} />`}
+</section>`}function hn({ddl:e}){return r`<h3 class="head">Statement<span class="grow"></span><button class="text" onClick=${()=>Y(e)}>Copy</button></h3>
+<pre class="ddl" data-ui="ddl">${zt(e).map(t=>t.kind==="key"?r`<b>${t.text}</b>`:t.text)}</pre>`}function fn({info:e,lastRow:t,zone:s}){let n=[["rows",e.sized&&v(e.rows)],["bytes",e.sized&&`${x(e.bytes)}${e.rows>0?`, ${x(ge(e))} a row`:""}`],["in object storage",e.bucket>0&&`${x(e.bucket)}${e.waiting>0?`, ${x(e.waiting)} not yet`:""}`],["kept for",Ce(e.ttl)],["shards",e.shards.join(", ")],["newest row",/^\d/.test(t)?`${j(t,s)}, ${G(Math.max(0,Date.now()-new Date(t).getTime()))} ago`:t],["created",e.created.slice(0,10)],["options",e.options]];return r`<dl>${n.map(([a,o])=>o&&r`<div><dt>${a}</dt><dd>${o}</dd></div>`)}</dl>`}function bn({fields:e,rows:t}){return r`<h3 class="head">Columns<span class="quiet">${v(e.length)}; of the newest 1,000 rows: how many have a value</span></h3>
+<div class="wide-table" tabindex="0" role="region" aria-label="Columns of the table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
+<tbody>${e.map(s=>{let n=[...new Set(t.map(a=>St(a.v[s.name])).filter(Boolean))].slice(0,3);return r`<tr><td>${s.name}${s.role&&r`<small>${s.role}</small>`}</td><td>${s.type}</td><td>${s.index??""}</td>
+<td class="r">${Math.round(s.fill*100)} %</td><td class="samples" title=${n.join(", ").slice(0,500)}>${n.length===0&&s.fill>0?r`<span class="quiet">none in the newest ${ht} rows</span>`:W(n.join(", ").slice(0,120))}</td></tr>`})}</tbody></table></div>`}function gn({segments:e,zone:t}){if(e.length===0)return r`<h3 class="head">Segments</h3><p class="quiet none">All rows are still in memory and in the log: no segment is written yet.</p>`;let s=Math.min(...e.map(i=>Date.parse(i.from))),n=Math.max(...e.map(i=>Date.parse(i.to))),a=Math.max(...e.map(i=>i.rows)),o=i=>n>s?(Date.parse(i)-s)/(n-s)*100:0,l=e.reduce((i,c)=>i+c.bytes,0);return r`<h3 class="head">Segments<span class="quiet">${v(e.length)}, ${x(l)}</span></h3>
+<div class="segments" role="img" aria-label=${`Segments from ${j(e[e.length-1].from,t)} to ${j(e[0].to,t)}`}>${e.map(i=>r`<i key=${i.file} title=${`${v(i.rows)} rows, ${x(i.bytes)}, ${j(i.from,t)} \u2013 ${j(i.to,t)}`}
+style=${{left:`${o(i.from)}%`,width:`max(2px, ${o(i.to)-o(i.from)}%)`,height:`${Math.max(4,i.rows/a*40)}px`}}></i>`)}</div>
+<p class="segmentaxis"><span>${j(new Date(s).toISOString(),t)}</span><span>${j(new Date(n).toISOString(),t)}</span></p>`}var Xe=[["name","table",e=>`${e.db}.${e.name}`,"name"],["rows","rows",e=>e.rows,"r"],["bytes","bytes",e=>e.bytes,"r"],["last","newest row",null,"r opt"],["each","bytes a row",e=>e.rows>0?ge(e):0,"r opt"],["ttl","kept for",e=>e.ttl,"opt"],["shards","shards",e=>e.shards[0]??0,"r opt"],["created","created",e=>e.created,"opt"]],vn=500;function wn({stores:e}){let{tables:t,place:s}=e,n=s.here.value.params,[a,o]=[n.get("db")??"public",n.get("t")??""];V(s.page.value==="tables"?H(n,{db:null,t:null}):[]);let[l,i]=w(""),[c,d]=w({by:"name",down:!1});y(()=>{t.load()},[t]),y(()=>{document.title=o?`${a}.${o} \xB7 cordwood`:"Tables \xB7 cordwood"},[a,o]),y(()=>e.keys.bind({"/":["find a table",()=>document.getElementById("table-find")?.focus()],Escape:["close the table",()=>u("","")]}),[e]);function u(f,g){s.set("tables",{db:f,t:g},{db:"public"})}let p=t.all.value,m=c.by==="last"?e.lastRows.times.value:null,b=Ee(()=>xn(p,l,c,e.lastRows),[p,l,c,m]),h=o?p.find(f=>f.db===a&&f.name===o):void 0,$=t.latest.value.value!==null;return r`<h1 class="hidden">Tables</h1>
+<${de} since=${$?0:t.latest.since.value} onCancel=${t.latest.cancel} />
+<div class=${`panes two ${o?"":"no-detail"}`}>
+<section class="pane list" aria-label="Tables">
+<div class="head"><input class="find" id="table-find" type="search" placeholder="Find a table" aria-label="Find a table" value=${l}
+onInput=${f=>i(f.currentTarget.value)} />
+<span class="quiet">${$&&kn(p,b)}</span>${p.length>0&&r`<${yn} sort=${c} onSort=${d} />`}</div>
+<${T} latest=${t.latest} what="Asking for the tables" />
+${$&&p.length===0&&r`<${Mt} signIn=${e.signIn} />`}
+${p.length>0&&r`<${Tn} shown=${b} sort=${c} onSort=${d} selected=${h} onOpen=${u} lastRows=${e.lastRows} />`}
+</section>
+${o&&(h||!$?r`<${Ws} key=${`${a}.${o}`} db=${a} name=${o} info=${h} stores=${e} onClose=${()=>u("","")} />`:r`<section class="pane detail" aria-label="Table"><${z} title=${`There is no table ${a}.${o}.`}>
+<p class="acts"><button class="button" onClick=${()=>u("","")}>Close</button></p><//></section>`)}
+</div>`}function yn({sort:e,onSort:t}){return r`<span class="grow small-only"></span><label class="by small-only">by <select aria-label="What the tables are sorted by" data-ui="sort" value=${e.by}
+onChange=${s=>{let n=s.currentTarget.value;t({by:n,down:Xe.some(([a,,,o])=>a===n&&o.startsWith("r"))})}}>${Xe.map(([s,n])=>r`<option value=${s}>${n}</option>`)}</select></label>`}function kn(e,t){let s=t.reduce((a,o)=>a+o.bytes,0);return`${e.length===t.length?`${v(e.length)} ${e.length===1?"table":"tables"}`:`${v(t.length)} of ${v(e.length)} tables`}, ${x(s)}`}function xn(e,t,s,n){let a=t.trim().toLowerCase(),o=d=>Date.parse(n.of(d)||"")||0,l=s.by==="last"?o:Xe.find(([d])=>d===s.by)?.[2]??(d=>`${d.db}.${d.name}`),i=new Intl.Collator("en",{numeric:!0}),c=e.filter(d=>`${d.db}.${d.name}`.toLowerCase().includes(a));return c.sort((d,u)=>{let[p,m]=[l(d),l(u)];return typeof p=="number"&&typeof m=="number"?p-m:i.compare(String(p),String(m))}),s.down?c.reverse():c}function Tn({shown:e,sort:t,onSort:s,selected:n,onOpen:a,lastRows:o}){let l=ue();y(()=>o.stop,[o]);let i=Xe.map(([d,u,,p])=>{let m=t.by===d;return r`<button class=${p} aria-pressed=${m} title=${`Sort by ${u}`}
+onClick=${()=>s({by:d,down:m?!t.down:p.startsWith("r")})}>${u}${m&&(t.down?" \u2193":" \u2191")}</button>`});function c(d){let u=e[d],p=u===n;return r`<div class=${`row tablerow ${p?"on":""}`} role="row" aria-rowindex=${d+1} aria-selected=${p} key=${`${u.db}.${u.name}`}
+data-ui="table-row" data-name=${u.name} onClick=${()=>a(u.db,u.name)}>
+<span class="name" role="gridcell"><a href=${`/dashboard/tables?${new URLSearchParams({db:u.db,t:u.name})}`}><b>${u.db}.</b>${u.name}</a></span>
+<span class="r" role="gridcell">${u.sized&&v(u.rows)}</span><span class="r" role="gridcell">${u.sized&&x(u.bytes)}</span>
+<span class="r opt" role="gridcell" data-ui="last-row" title=${o.of(u)}>${Sn(o.of(u))}</span>
+<span class="r opt" role="gridcell">${u.rows>0?x(ge(u)):""}</span><span class="opt" role="gridcell">${Ce(u.ttl)}</span>
+<span class="r opt" role="gridcell">${u.shards.join(", ")}</span><span class="opt" role="gridcell">${u.created.slice(0,10)}</span></div>`}return r`<div class="tablehead tablerow">${i}</div>
+<div class="rows"><${_t} count=${e.length} height=${l?44:28} label=${`${e.length} tables`} row=${c}
+onSee=${(d,u)=>{o.see(t.by==="last"?e.slice(0,vn):l?[]:e.slice(d,u))}}
+focus=${n?e.indexOf(n):-1} resetKey=${`${t.by}${t.down}`} /></div>`}function Sn(e){return e===void 0?"":e?`${G(Math.max(0,Date.now()-new Date(e).getTime()))} ago`:"none"}function ft(){return{items:[],sizes:[],size:0,dropped:0}}function bt(e,t,s,n,a){e.items.push(...t),e.sizes.push(...s),e.size+=s.reduce((i,c)=>i+c,0);let o=Math.max(0,e.items.length-n),l=e.size;for(let i=0;i<o;i++)l-=e.sizes[i];for(;l>a&&o<e.items.length-1;)l-=e.sizes[o++];o!==0&&(e.items.splice(0,o),e.sizes.splice(0,o),e.size=l,e.dropped+=o)}var Bs=[1e3,1e4],Fs=16<<20,On=100,Rn=3e3,En=4001,zs=2e3;function Gs({api:e,place:t,prefs:s,clock:n,session:a}){let o=B(()=>t.here.value.params),l=B(()=>({db:o.value.get("db")??"public",table:o.value.get("t")??s.table.value,q:o.value.get("q")??"",wrap:o.value.get("wrap")==="1"})),i=B(()=>{let R=Ie(s,l.value.db,[l.value.table]);return{message:o.value.get("message")||R.message,level:o.value.get("level")||R.level}}),c=B(()=>s.columns.get(qe(l.value.db,[l.value.table]))??[]),d=C(""),u=()=>JSON.stringify([t.page.value,l.value.db,l.value.table,l.value.q]),p=Gt(a,u,"cordwood.tail");Tt(()=>p.keep("draft",d.value));let m="",b=O(n),h=ft(),$=C({count:0,dropped:0,still:!1}),f=C(null),g=C(!1),k=C(""),P=C(!1),U=C(null),N=C([]),L=C(0),ae=C(1e4),re=new Set,J=null,sa=B(()=>Ne(b.value.value)),xe=()=>h.dropped+h.items.length,ee=null,vt=()=>f.value&&ee?ee:h.items,aa=B(()=>t.page.value!=="tail"?[]:H(o.value,{db:null,t:null,q:null,wrap:null,message:null,level:null})),et=()=>b.error.value?.code===En,na=()=>!g.value&&!et()&&(k.value!==""||b.error.value!==null);async function oa(R=""){kt();let E=new AbortController;J=E;let{db:A,table:q,q:F}=l.value,I=je(i.value);if(me(()=>{u()!==m&&(d.value=p.take("draft")??F),m=u(),k.value="",U.value=null,N.value=[],g.value=!1}),!q)return;let _=()=>b.run(le=>e.json({path:"/v1/explore/fields",body:{db:A,tables:[q],...I},signal:le}));for(await _();J===E&&et();)await n.wait(zs,E.signal).catch(()=>{}),R=`${2*zs/1e3}s`,J===E&&await _();if(!(J!==E||b.error.value))for(let le=0;J===E;){let Oe=await ra(E,Cn({db:A,table:q,search:F,since:R,...I}));if(J!==E||!Oe||(k.value=Oe.text,P.value=Oe.again,g.value&&(le=0),g.value=!1,!Oe.again))return;R=`${Math.ceil((n.now()-wt)/1e3)+1}s`,await n.wait(Math.min(1e3*2**le++,1e4),E.signal).catch(()=>{})}}let wt=n.now();async function ra(R,E){try{let A=await e.send({path:E,signal:R.signal});g.value=!0,k.value="";for await(let{values:q,sizes:F}of We(A.body)){if(J!==R)return null;wt=n.now();let I=q[q.length-1];if(I&&"code"in I&&"error"in I&&Object.keys(I).length===2)return An(I);la(q,F)}return{text:"The server ended the tail. Reconnecting.",again:!0}}catch(A){if(fe(A))return null;let{status:q,at:F,nearest:I}=A;U.value=F??null,N.value=I??[];let _=q===0||q===void 0||q===503;return{text:`${A.message}${_?" Trying again.":""}`,again:_}}}function la(R,E){let A=R.map((_,le)=>({row:_,size:E[le]})).filter(({row:_})=>!re.has(_.id));for(let{row:_}of A)re.add(_.id);let q=h.items.slice(0,A.length).concat(A.map(({row:_})=>_)),F=h.dropped,I=f.value&&!ee?h.items.slice():null;bt(h,A.map(({row:_})=>_),A.map(({size:_})=>_),ae.value,Fs);for(let _ of q.slice(0,h.dropped-F))re.delete(_.id);I&&h.dropped>F&&(ee=I),Te+=A.length,yt()}let Te=0,Se=n.now(),tt=!1,st;function yt(){clearTimeout(st),st=setTimeout(()=>{L.value=Te=0,Se=n.now()},Rn),!tt&&(tt=!0,setTimeout(()=>{tt=!1;let R=n.now();R-Se>=1e3&&(L.value=Math.round(Te*1e3/(R-Se)),Te=0,Se=R);let E=f.value&&ee?$.value.dropped:h.dropped,A=f.value?Math.min(vt().length,f.value.seen-E):h.items.length;$.value={count:A,dropped:E,still:!!(f.value&&ee)}},On))}function kt(){J?.abort(),J=null,g.value=!1,L.value=0,clearTimeout(st)}return{isMissing:et,stopped:na,fault:U,nearest:N,ignored:aa,state:l,draft:d,fields:b,shape:sa,drawn:$,held:f,live:g,ended:k,trying:P,rate:L,most:ae,marks:B(()=>Pt(l.value.q)),at:R=>vt()[R]??null,columns:c,roles:i,replaceFault:R=>U.value?qt(l.value.q,U.value,R):l.value.q,wholeRow:({id:R,table:E})=>e.json({path:"/v1/explore/row",body:{db:l.value.db,table:E,id:R}}),fresh:()=>f.value?xe()-f.value.seen:0,follow:oa,stop:kt,hold(){f.value??={at:n.now(),seen:xe()}},mark(){let R=n.now();bt(h,[{id:`mark ${R} ${xe()}`,time:new Date(R).toISOString(),table:"",v:{},mark:!0}],[40],ae.value,Fs),f.value&&(f.value={...f.value,seen:xe()}),yt()},release(){f.value=null,ee=null,$.value={count:h.items.length,dropped:h.dropped,still:!1}},clear(){Object.assign(h,ft()),re.clear(),f.value=null,ee=null,$.value={count:0,dropped:0,still:!1}},set(R,E){let{db:A,table:q,q:F,wrap:I}=l.value;t.set("tail",{db:A,t:q,q:F,wrap:I?"1":"",...R.t?{}:i.value,...R},{db:"public"},E)}}}function Cn(e){let t=new URLSearchParams({shape:"row"});for(let[s,n]of Object.entries(e))n&&t.set(s,n);return`/v1/tail?${t}`}function An(e){return e.code===6001?{text:"The browser was too slow: some rows are missing here, but not in the table. Reconnecting.",again:!0}:{text:e.error,again:e.code===4008||e.code===5003}}function _n({stores:e}){let{tail:t,prefs:s,tables:n}=e,a=t.state.value,o=ue(),[l,i]=w(null);y(()=>{t.clear(),i(null),a.table&&(s.table.value=a.table),t.follow(),document.title=`tail ${a.table} \xB7 cordwood`},[a.db,a.table,a.q]),Pn(t),V(t.ignored.value),y(()=>e.keys.bind({" ":["hold or follow",()=>t.held.value?t.release():t.hold()],m:["draw a line here",()=>t.mark()],End:["follow",()=>t.release()],w:["wrap lines",()=>Hs(t)],"/":["search",()=>document.getElementById("search")?.focus()],Escape:["close the row",()=>i(null)]}),[e]);async function c($){if(i($),!$.cut)return;let f=await t.wholeRow($).catch(()=>null);f&&i(g=>g?.id===$.id?f:g)}function d(){t.draft.value===a.q&&t.stopped()?t.follow():t.set({q:t.draft.value})}let{count:u,dropped:p,still:m}=t.drawn.value,b=t.held.value,h=s.zone.value;return r`<h1 class="hidden">Live tail</h1>
+<form
+class="ask"
+role="search"
+onSubmit=${$=>{$.preventDefault(),d()}}
+>
+<${Ut}
+db=${a.db}
+tables=${a.table?[a.table]:[]}
+all=${n.all.value}
+single
+onPick=${($,f)=>t.set({db:$,t:f[f.length-1]})}
+/>
+<${Ft}
+text=${t.draft.value}
+onText=${$=>t.draft.value=$}
+onRun=${d}
+fault=${t.draft.value===a.q?t.fault.value:null}
+fields=${t.fields.value.value?.fields??[]}
+valuesOf=${e.explore.valuesFor}
+history=${s.history.value}
+/>
+<button class="button main" data-ui="run">Follow</button>
+</form>
+<div class="tailbar">
+<span class="live" data-ui="tail-state"
+><span class=${`dot ${t.live.value&&!b?"":"bad"}`}></span>${b?`Held at ${Le(b.at,h).time}`:t.live.value?`Live \xB7 ${v(t.rate.value)} rows/s`:"Not connected"}</span
+>
+<button
+class="text"
+aria-pressed=${b!==null}
+onClick=${()=>b?t.release():t.hold()}
+>
+${b?"Follow":"Hold"} <kbd>space</kbd>
+</button>
+<button class="text" data-ui="mark" onClick=${t.mark}>
+Mark <kbd>M</kbd>
+</button>
+<button class="text" onClick=${t.clear}>Clear</button>
+<button
+class="text"
+aria-pressed=${a.wrap}
+data-ui="wrap"
+onClick=${()=>Hs(t)}
+>
+Wrap <kbd>W</kbd>
+</button>
+<label class="text"
+>Keep
+<select
+aria-label="Rows that are kept"
+value=${t.most.value}
+onChange=${$=>t.most.value=Number($.currentTarget.value)}
+>
+${Bs.map($=>r`<option value=${$}>${v($)}</option>`)}
+</select></label
+>
+<span class="grow"></span>
+${b&&r`<button class="button" data-ui="tail-new" onClick=${t.release}>↓ ${v(t.fresh())} new rows</button>`}
+${p>0&&r`<span class="quiet" data-ui="tail-dropped">${v(p)} older rows are in the table only</span>`}
+${m&&r`<span class="quiet" data-ui="tail-still">more new rows came than are kept: the oldest of them are in the table only</span>`}
+<a class="text" data-ui="explore-this" href=${Ln(t)}
+>Explore this</a
+>
+</div>
+${t.ended.value&&!(t.trying.value&&e.health.error.value?.status===0)&&r`<${Dn} tail=${t} />`}
+${!t.isMissing()&&r`<${T} latest=${{...t.fields,again:()=>{t.follow()}}} what="Following the table" />`}
+<div class=${`panes tail ${l?"":"no-detail"}`}>
+<section class="pane list" aria-label="Rows" onMouseDown=${$=>{$.target.closest("[data-ui=row]")&&t.hold()}}>
+${u===0?r`<${z}
+title=${Nn(t)}
+>
+${t.isMissing()&&r`<p>Its rows are shown here as soon as the first ones are stored.</p>`}
+${t.live.value&&r`<p class="acts"><button class="button" onClick=${()=>t.follow("10m")}>Show the last ten minutes</button></p>`}<//
+>`:r`<${Pe}
+count=${u}
+of=${t.drawn.value}
+at=${t.at}
+shape=${t.shape.value}
+columns=${Rt(o,t.columns.value,t.fields.value.value)}
+marks=${t.marks.value}
+zone=${h}
+density=${s.density.value}
+narrow=${o}
+label=${`${u} rows, newest last`}
+selected=${l?.id??""}
+dropped=${p}
+follow=${!b}
+wrap=${a.wrap}
+onEnd=${$=>!$&&t.hold()}
+onOpen=${$=>{t.hold(),$.id===l?.id?i(null):c($)}}
+/>`}
+</section>
+${l&&r`<${It}
+row=${l}
+shape=${t.shape.value}
+zone=${h}
+marks=${t.marks.value}
+columns=${t.columns.value}
+trace=${null}
+onOnly=${$=>t.set({q:Dt(a.q,$)})}
+onWithout=${$=>t.set({q:Nt(a.q,$)})}
+onClose=${()=>i(null)}
+/>`}
+</div>`}function Dn({tail:e}){let[t,s]=[e.fault.value,e.nearest.value];return r`<div class="banner" role="alert" data-ui="banner">${e.ended.value}
+${s.map(n=>r` <button class="text go" data-ui="nearest" onClick=${()=>e.set({q:e.replaceFault(n)})}>${n}</button>`)}
+${!t&&r` <button class="text go" data-ui="retry" onClick=${()=>e.follow()}>${e.trying.value?"Try now":"Follow again"}</button>`}</div>`}function Nn(e){let{table:t}=e.state.value;return t?e.isMissing()?`There is no table ${t} yet.`:e.stopped()?`${t} is not followed.`:`Waiting for new rows in ${t}.`:"Choose a table to follow."}function Hs(e){e.set({wrap:e.state.value.wrap?"":"1"},{replace:!0})}function Ln(e){let{db:t,table:s,q:n}=e.state.value;return K("explore",{db:t,t:s,q:n,...e.roles.value,from:e.at(0)?.time??""},{db:"public"})}function Pn(e){y(()=>{let t,s=0,n=()=>{if(clearTimeout(t),document.visibilityState==="hidden")t=setTimeout(()=>{s=Date.now(),e.stop()},3e4);else if(s){let o=`${Math.ceil((Date.now()-s)/1e3)+30}s`;s=0,e.follow(o)}},a=()=>{let o=getSelection();o&&!o.isCollapsed&&o.anchorNode?.parentElement?.closest(".row")&&e.hold()};return document.addEventListener("visibilitychange",n),document.addEventListener("selectionchange",a),()=>{clearTimeout(t),document.removeEventListener("visibilitychange",n),document.removeEventListener("selectionchange",a),e.stop()}},[e])}async function*Js(e,t){for(let s=0;s<e.size;){let n=t,a=await Vs(e,s,n),o=a.lastIndexOf(Ks)+1;for(;o===0&&s+a.length<e.size;)n*=2,a=await Vs(e,s,n),o=a.indexOf(Ks)+1;(o===0||n===t&&s+a.length>=e.size)&&(o=a.length),s+=o,yield{text:new TextDecoder().decode(a.subarray(0,o)),end:s}}}var Ks=10;async function Vs(e,t,s){return new Uint8Array(await e.slice(t,t+s).arrayBuffer())}function Ys(e){let t=e.slice(0,Math.max(e.indexOf(`
+`),0)||e.length).trim();try{let s=JSON.parse(t);if(typeof s=="object"&&s!==null&&!Array.isArray(s))return"application/x-ndjson"}catch{}return"text/plain"}var qn=1<<20,In=50,jn=5;function Qs({api:e,clock:t}){let s=C([]),n=C(0),a=C(""),o=C(null),l=new AbortController,i=new AbortController;async function c(m,b){l.abort(),l=new AbortController;let{signal:h}=l;me(()=>{s.value=[],n.value=0,a.value=b});let $=new URLSearchParams({db:m,table:b,shape:"row",since:"60s"});for(;!h.aborted;){try{let f=await e.send({path:`/v1/tail?${$}`,signal:h});f.body&&await d(f.body)}catch(f){if(fe(f))return}await t.wait(1e3,h).catch(()=>{})}}async function d(m){for await(let{values:b}of We(m)){let h=b.filter($=>$.id);h.length!==0&&me(()=>{n.value+=h.length,s.value=[...s.value,...h].slice(-In)})}}async function u(m,{db:b,table:h,pipeline:$}){i.abort(),i=new AbortController;let{signal:f}=i;o.value={name:m.name,size:m.size,sent:0,rows:0,refused:0,reasons:[],error:"",done:!1};let g=Un(),k=new URLSearchParams({db:b,table:h,pipeline_name:$,skip_error:"true"}),P="",U=0;try{for await(let{text:N,end:L}of Js(m,qn)){P||=Ys(N);let ae={"content-type":P,"Idempotency-Key":`${g}-${U++}`},re=await p({path:`/v1/ingest?${k}`,method:"POST",text:N,headers:ae,signal:f});o.value=Mn(o.value,L,re)}o.value={...o.value,done:!0}}catch(N){let L=fe(N)?"Cancelled: what was sent stays.":N instanceof Error?N.message:String(N);o.value={...o.value,error:L,done:!0}}}async function p(m){for(let b=0;;b++)try{return await e.json(m)}catch(h){if(!(h instanceof Ot&&(h.status===0||h.status===429||h.status===503))||b>=5)throw h;await t.wait(h.retryAfter*1e3||1e3*2**b,m.signal)}}return{rows:s,count:n,waits:a,sending:o,follow:c,stop:()=>l.abort(),send:u,cancel:()=>i.abort()}}function Mn(e,t,s){let n=(s.output??[]).reduce((l,i)=>l+(i.affectedrows??0),e.rows),a=(s.skipped?.reasons??[]).map(l=>l.error),o=[...new Set([...e.reasons,...a])].slice(0,jn);return{...e,sent:t,rows:n,refused:e.refused+(s.skipped?.count??0),reasons:o}}function Un(){return[...crypto.getRandomValues(new Uint8Array(12))].map(e=>e.toString(16).padStart(2,"0")).join("")}function Zs({api:e,explore:t,clock:s}){let n=O(s),a=O(s),o=B(()=>{let{afrom:l,ato:i,bq:c}=t.state.value,d=t.range.value;if(!d)return null;if(l&&i)return{a:{from:l,to:i},b:{from:d.from,to:d.to},rest:!0};if(c)return{a:d,b:{...d,query:c},rest:!1};let[u,p]=[Date.parse(d.from),Date.parse(d.to)];return{a:{from:d.from,to:d.to},b:{from:new Date(2*u-p).toISOString(),to:d.from},rest:!1}});return{patterns:n,comparison:a,sets:o,loadPatterns:l=>n.run(i=>e.json({path:"/v1/explore/patterns",body:{...t.scope(),field:l||void 0,limit:200,before:!0},signal:i})),async compare(){let l=o.value;if(!l)return;let i=t.scope(),c={a:{...i,...l.a},b:{...i,...l.b},rest:l.rest,top:20};await a.run(d=>e.json({path:"/v1/explore/compare",body:c,signal:d}))}}}var Wn=3,Fn=200,zn=6e4;function Xs(e,t){let s=C({}),n=new Map,a=null;async function o(l,i){for(let c=l.shift();c&&!i.aborted;c=l.shift()){let d=gt(c);n.set(d,t.now());try{let{last_row:u}=await e.json({path:"/v1/explore/fields",body:{db:c.db,tables:[c.name]},signal:i});s.value={...s.value,[d]:u??""}}catch{n.delete(d)}}}return{times:s,of:l=>s.value[gt(l)],async see(l){a?.abort();let i=new AbortController;a=i;let c=l.filter(d=>t.now()-(n.get(gt(d))??-1/0)>zn);c.length!==0&&(await t.wait(Fn,i.signal).catch(()=>{}),!i.signal.aborted&&await Promise.all(Array.from({length:Wn},()=>o(c,i.signal))))},stop:()=>a?.abort()}}function gt({db:e,name:t}){return JSON.stringify([e,t])}var ea=["MONITOR","CLUSTER"];function ta(e,t){let s=O(t,{once:!0}),n=O(t),a=O(t,{once:!0}),o=O(t),l=C("");return{start:s,plan:n,list:o,cancelling:a,asks:l,clear(){s.cancel(),s.value.value=null,s.error.value=null,l.value=""},async begin(i){await s.run(d=>e.json({path:"/v1/cluster/operations",body:i,signal:d}));let c=s.value.value;return l.value=c?.confirm??"",!s.error.value&&c!==null&&!c.confirm&&!c.removal},loadList:()=>o.run(async i=>(await e.json({path:"/v1/cluster/operations",signal:i,need:ea})).operations),loadPlan:()=>n.run(i=>e.json({path:"/v1/cluster/plan",signal:i,need:ea})),cancel:i=>a.run(c=>e.json({path:`/v1/cluster/operations/${i}`,method:"DELETE",signal:c}))}}function Bn(e){let{api:t,explore:s,place:n,prefs:a}=e;return{...Ht(e),access:As(t,D),adding:Qs({api:t,clock:D}),analysis:Zs({api:t,explore:s,clock:D}),lastRows:Xs(t,D),operations:ta(t,D),table:Ls(t,D),tail:Gs({api:t,place:n,prefs:a,clock:D,session:sessionStorage})}}export{wa as AddPage,Ka as ClusterPage,da as Compare,ma as Patterns,ia as RejectsPage,sn as SettingsPage,wn as TablesPage,_n as TailPage,Bn as makeStores};
