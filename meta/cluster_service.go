@@ -152,7 +152,8 @@ func checkNewOptions(cmd *metapb.Command, version uint32) error {
 		for option, since := range map[string]uint32{
 			schema.OptionMessageColumn: metapb.ProtocolSaved, schema.OptionLokiLabels: metapb.ProtocolLokiLabels,
 			schema.OptionCold: metapb.ProtocolCold, schema.OptionMaxSize: metapb.ProtocolMaxSize,
-			schema.OptionIceberg: metapb.ProtocolIceberg, schema.OptionIcebergNames: metapb.ProtocolIceberg,
+			schema.OptionLocalFor: metapb.ProtocolLocalFor,
+			schema.OptionIceberg:  metapb.ProtocolIceberg, schema.OptionIcebergNames: metapb.ProtocolIceberg,
 		} {
 			if name, ok := o[option]; ok && version < since {
 				return errs.New(errs.Unsupported, "%s=%s needs protocol version %d, and the cluster uses "+

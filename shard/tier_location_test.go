@@ -42,7 +42,7 @@ func TestLocations(t *testing.T) {
 	want("moved", "table 1 both 2", "table 2 both 1")
 	s.mustPut(batch(head(1, 9, 3), "four"))
 	s.flush()
-	if _, _, err := s.store.Ledger.DropTwins(time.Unix(1_600_000_000, 0), nil); err != nil {
+	if _, _, err := s.store.Ledger.DropTwins(allBefore(time.Unix(1_600_000_000, 0)), nil); err != nil {
 		t.Fatal(err)
 	}
 	want("local copies dropped", "table 1 bucket 2", "table 1 local 1", "table 2 bucket 1")

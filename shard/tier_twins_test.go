@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/schema"
+	"cordwood/proto/schemapb"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
@@ -134,7 +135,7 @@ func TestDropTwins(t *testing.T) {
 	if err := s.offload(map[uint64]int64{1: 5}); !errors.As(err, &refused) || !refused.Mismatch {
 		t.Fatal(err)
 	}
-	if n, _, err := s.store.Ledger.DropTwins(cfg.Now(), nil); n > 0 || err != nil {
+	if n, _, err := s.store.Ledger.DropTwins(allBefore(cfg.Now()), nil); n > 0 || err != nil {
 		t.Errorf("%d segments were dropped, %v", n, err)
 	}
 	check("mismatch", 6)
@@ -228,7 +229,7 @@ func TestDropTwinsFaults(t *testing.T) {
 			s.mustPut(batch(head(1, 9, 3), "c"))
 			s.flush()
 			armed.Store(true)
-			_, _, err := s.store.Ledger.DropTwins(time.Now(), nil)
+			_, _, err := s.store.Ledger.DropTwins(allBefore(time.Now()), nil)
 			armed.Store(false)
 			if err != nil && !errors.Is(err, boom) {
 				t.Fatal(err)
@@ -250,7 +251,7 @@ func TestDropTwinsFaults(t *testing.T) {
 				s.stopCompactor()
 				check("after a power loss")
 			}
-			if _, _, err := s.store.Ledger.DropTwins(time.Now(), nil); err != nil {
+			if _, _, err := s.store.Ledger.DropTwins(allBefore(time.Now()), nil); err != nil {
 				t.Fatal(err)
 			}
 			check("at the end")
@@ -294,4 +295,61 @@ func TestTwinsMakeRoom(t *testing.T) {
 	space.Store(int32(store.SpaceLow))
 	check("there is little space", 1)
 	check("there is still little space", 2)
+}
+
+// allBefore is the same time for all tables.
+func allBefore(t time.Time) store.Before { return func(*schema.Table) time.Time { return t } }
+
+// TestLocalForOfTables checks how long local segments stay by the table option, which replaces the setting, also while
+// there is little space.
+func TestLocalForOfTables(t *testing.T) {
+	t.Parallel()
+	for _, setting := range []time.Duration{0, time.Hour} {
+		t.Run(setting.String(), func(t *testing.T) {
+			t.Parallel()
+			b := bucket.NewDir(t.TempDir())
+			cfg := tiered(testConfig(t), b)
+			cfg.ShareBytes = 1 // each table has segments of its own
+			var now hand
+			now.add(1000 * time.Second)
+			var space atomic.Int32
+			cfg.Now = func() time.Time { return time.Unix(0, 0).Add(now.get()) }
+			cfg.Space = func() store.Space { return store.Space(space.Load()) }
+			cfg.Tier.LocalFor, cfg.Tier.CutBytes = setting, 1
+			s := openShard(t, cfg)
+			s.stopCompactor()
+			for i, value := range []string{"", "10h", "forever"} {
+				d := def(uint64(i + 1))
+				if value != "" {
+					d.Options[schema.OptionLocalFor] = value
+				}
+				rows := [][]byte{batch(head(d.Id, 9, d.Id), slices.Repeat([]string{"a row"}, 80)...)}
+				if _, need, err := s.Write(wait(t), rows, []*schemapb.Table{d}); err != nil || len(need) > 0 {
+					t.Fatal(err, need)
+				}
+			}
+			s.move()
+			s.flush()
+			check := func(what string, want ...int) {
+				t.Helper()
+				s.step()
+				for i, n := range want {
+					if rows, from := s.allRows(b, uint64(i+1)); len(rows) != 80 || from != n*80 {
+						t.Errorf("%s: table %d has %d rows, %d from objects, want %d", what, i+1, len(rows), from, n*80)
+					}
+				}
+			}
+			byDefault := 1 // rows of the table without the option
+			if setting == 0 {
+				byDefault = 0
+			}
+			check("young", 0, 0, 0)
+			now.add(2 * time.Hour)
+			check("after two hours", byDefault, 0, 0)
+			space.Store(int32(store.SpaceLow))
+			check("with little space", byDefault, 1, 0)
+			now.add(1000 * time.Hour)
+			check("at the end", byDefault, 1, 0)
+		})
+	}
 }

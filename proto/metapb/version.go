@@ -36,11 +36,12 @@ package metapb
 //	21 the table option max_size; the user of a command, whose rights the metadata group checks again when it applies
 //	   the command
 //	22 tables that are shown as Apache Iceberg
+//	23 the table option local_for
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 22
+	MaxProtocol = 23
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -124,5 +125,6 @@ const (
 	ProtocolIssuer = 21
 	// ProtocolIceberg is the version that added the table options iceberg and iceberg_names, and the last commits of such
 	// tables.
-	ProtocolIceberg = 22
+	ProtocolIceberg  = 22 // ProtocolLocalFor is the version that added the table option local_for.
+	ProtocolLocalFor = 23
 )

@@ -35,6 +35,9 @@ const (
 	// OptionCold is false if old rows of the table stay on local disks although the servers have object storage. Only
 	// statements can set it.
 	OptionCold = "cold"
+	// OptionLocalFor is how long the table's rows stay on local disks although they are in object storage, instead of the
+	// setting of the servers. Only statements can set it.
+	OptionLocalFor = "local_for"
 	// OptionMaxSize is the size of the table's files and objects above which its oldest rows expire. Only statements can
 	// set it.
 	OptionMaxSize = "max_size"
@@ -75,7 +78,7 @@ const maxLokiLabels = 32
 
 var optionNames = []string{
 	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionIceberg, OptionIcebergNames,
-	OptionLokiLabels, OptionMaxSize, OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict, OptionPartitions,
+	OptionLocalFor, OptionLokiLabels, OptionMaxSize, OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict, OptionPartitions,
 	OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
@@ -89,7 +92,7 @@ var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
 
 // StatementOptions are the options that only statements can set.
 var StatementOptions = []string{
-	OptionMessageColumn, OptionLokiLabels, OptionCold, OptionMaxSize, OptionIceberg, OptionIcebergNames,
+	OptionMessageColumn, OptionLokiLabels, OptionCold, OptionLocalFor, OptionMaxSize, OptionIceberg, OptionIcebergNames,
 }
 
 // HintNames lists the options that HintName knows, by their own names.
@@ -148,6 +151,15 @@ func NormalizeOption(key, value string) (string, error) {
 	switch key {
 	case OptionTTL:
 		t, why := parseTTL(value)
+		if why != "" {
+			return "", optionError(key, value, why)
+		}
+		return t.String(), nil
+	case OptionLocalFor:
+		t, why := parseTTL(value)
+		if why == "" && t.Instant {
+			why = "want a duration, or forever"
+		}
 		if why != "" {
 			return "", optionError(key, value, why)
 		}
@@ -246,6 +258,17 @@ const minMaxSize = 1 << 20
 func MaxSize(options map[string]string) int64 {
 	n, _ := words.ParseBytes(options[OptionMaxSize])
 	return n
+}
+
+// LocalFor returns how long rows stay on local disks too by OptionLocalFor, 0 for as long as they live. It reports false
+// if the option is not set.
+func LocalFor(options map[string]string) (time.Duration, bool) {
+	text := options[OptionLocalFor]
+	if text == "" {
+		return 0, false
+	}
+	t, err := ParseTTL(text)
+	return t.D, err == nil
 }
 
 // LokiLabels returns the columns that OptionLokiLabels lists.

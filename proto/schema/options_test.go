@@ -38,6 +38,10 @@ func TestNormalizeOption(t *testing.T) {
 		{"partitions", "many", "", "want auto or a number from 1 to 256"},
 		{"message_column", "http.note", "http.note", ""},
 		{"loki_labels", " host, http.note,host ", "host,http.note", ""},
+		{"local_for", "24h", "1day", ""},
+		{"local_for", "0", "forever", ""},
+		{"local_for", "instant", "", "want a duration, or forever"},
+		{"local_for", "30", "", "want a unit"},
 		{"max_size", "2048 mib", "2GiB", ""},
 		{"max_size", "1500000", "1500000", ""},
 		{"max_size", "0", "0", ""},
@@ -220,7 +224,7 @@ func TestDDLPage(t *testing.T) {
 func TestHintNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "loki_labels": "",
-		"cold": "", "max_size": "", "iceberg": "", "iceberg_names": "", "colour": "",
+		"cold": "", "local_for": "", "max_size": "", "iceberg": "", "iceberg_names": "", "colour": "",
 	} {
 		if got, ok := HintName(name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %v", name, got, ok)

@@ -170,7 +170,7 @@ func (lg *Ledger) Pin(leaveOut bool) (*Pinned, error) {
 	p := &Pinned{tb: lg.tables, State: lg.manifest.State()}
 	p.Index = p.State.AppliedIndex
 	if leaveOut {
-		if twins, _, _ := lg.droppable(time.Time{}, nil); len(twins) > 0 {
+		if twins, _, _ := lg.droppable(nil, nil); len(twins) > 0 {
 			st := *p.State
 			st.Segments = slices.DeleteFunc(slices.Clone(st.Segments), func(m segment.Meta) bool {
 				_, twin := slices.BinarySearch(twins, m.ID)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
@@ -23,8 +24,12 @@ type twins struct {
 // tableSet identifies a table's rows in a set.
 type tableSet struct{ table, set uint64 }
 
+// Before returns the time before which the rows of a table must be so that their local segments may go; zero if all
+// may. It must not block. Nil means all rows of all tables.
+type Before func(*schema.Table) time.Time
+
 // TwinObjects returns the objects whose rows DropTwins would remove from the local disk, in the order of their sets.
-func (lg *Ledger) TwinObjects(before time.Time) (list []cold.Object) {
+func (lg *Ledger) TwinObjects(before Before) (list []cold.Object) {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
 	_, _, going := lg.droppable(before, nil)
@@ -45,11 +50,11 @@ func (lg *Ledger) TwinObjects(before time.Time) (list []cold.Object) {
 	return list
 }
 
-// DropTwins removes local segments whose rows are all in objects, if the newest of them is from before a time, and
+// DropTwins removes local segments whose rows are all in objects, if the newest of them is from before that time, and
 // stored reports that all of these objects are in the bucket; nil means that they are. It returns the number of
 // segments and bytes. The twins of a table in a set go together, because readers take either these or the objects. A
 // segment that several tables share stays until the rows of all of them may go.
-func (lg *Ledger) DropTwins(before time.Time, stored func(key string) bool) (segments int, bytes int64, err error) {
+func (lg *Ledger) DropTwins(before Before, stored func(key string) bool) (segments int, bytes int64, err error) {
 	if err := lg.commitPending(); err != nil { // an uncommitted edit may already have dropped them
 		return 0, 0, fmt.Errorf("shard %d: drop segments whose rows are in object storage: %w", lg.cfg.ID, err)
 	}
@@ -67,8 +72,8 @@ func (lg *Ledger) DropTwins(before time.Time, stored func(key string) bool) (seg
 }
 
 // droppable returns the segments that DropTwins may remove, in ascending order of ids, their bytes, and what they are
-// twins of. If before is zero, these are segments of any age. lg.mu must be held.
-func (lg *Ledger) droppable(before time.Time, stored func(key string) bool) (ids []uint64, bytes int64,
+// twins of. lg.mu must be held.
+func (lg *Ledger) droppable(before Before, stored func(key string) bool) (ids []uint64, bytes int64,
 	going map[tableSet]bool,
 ) {
 	tb := lg.tables
@@ -123,7 +128,7 @@ func (lg *Ledger) droppable(before time.Time, stored func(key string) bool) (ids
 
 // twinsOf returns the twins of all tables and sets, and to which of them each segment belongs. Those that must stay by
 // themselves are marked. mu must be held.
-func (tb *Tables) twinsOf(state *manifest.State, before time.Time, stored func(key string) bool) (
+func (tb *Tables) twinsOf(state *manifest.State, before Before, stored func(key string) bool) (
 	map[tableSet]*twins, map[*LiveSegment][]tableSet,
 ) {
 	groups, of := map[tableSet]*twins{}, map[*LiveSegment][]tableSet{}
@@ -159,13 +164,17 @@ func (tb *Tables) twinsOf(state *manifest.State, before time.Time, stored func(k
 		groups[g] = t
 		t.keep = missing[g]
 		index, expired := d.TimeIndex().Type, tb.State.Expired[g.table]
+		oldest := time.Time{}
+		if before != nil {
+			oldest = before(d.Table)
+		}
 		eras, partly := tb.erasOf(g.table), false
 		for _, l := range t.segments {
 			of[l] = append(of[l], g)
 			span := l.Span(g.table)
 			rows -= span.Rows
 			partly = partly || span.MinTime < expired.Before && l.Order < expired.Order
-			young := !before.IsZero() && !index.Moment(span.MaxTime).Before(before)
+			young := !oldest.IsZero() && !index.Moment(span.MaxTime).Before(oldest)
 			t.keep = t.keep || young || tb.sources.have(l) || eras.Segment(l.Order, d.Merge) != query.Append
 		}
 		// Rows that expired may be in segments and not in objects. Any other difference is a fault.

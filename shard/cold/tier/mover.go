@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/proto/words"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
@@ -335,16 +336,13 @@ func (m *Mover) writeSets(ctx context.Context) error {
 func (m *Mover) dropTwins(ctx context.Context) error {
 	m.dropping.Lock()
 	defer m.dropping.Unlock()
-	if m.cfg.Tier.LocalFor == 0 || m.claim.Disputed() {
+	if m.claim.Disputed() {
 		return nil
 	}
 	m.at("drop")
-	for age := m.cfg.Tier.LocalFor; ; age /= 2 {
-		if age < youngest {
-			age = 0
-		}
-		dropped, err := m.dropOlder(ctx, age)
-		if dropped || err != nil || age == 0 || m.cfg.Room() || ctx.Err() != nil {
+	for halved := 0; ; halved++ {
+		dropped, more, err := m.dropOlder(ctx, halved)
+		if dropped || err != nil || !more || m.cfg.Room() || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -353,22 +351,34 @@ func (m *Mover) dropTwins(ctx context.Context) error {
 // youngest is the age below which all local segments whose rows are in the bucket make room at once.
 const youngest = time.Minute
 
-// dropOlder removes local segments whose rows are in objects, and all older than an age; of any age if it is 0. It
-// looks for the objects first, because they may be the only other copy of the rows.
-func (m *Mover) dropOlder(ctx context.Context, age time.Duration) (dropped bool, err error) {
-	before := time.Time{}
-	if age > 0 {
-		before = m.cfg.Now().Add(-age)
+// always is before the time of every row.
+var always = time.Time{}.Add(1)
+
+// dropOlder removes local segments whose rows are in objects, and all older than the time for which the rows of their
+// table stay, halved so many times. more reports whether halving it once more could allow others. It looks for the
+// objects first, because they may be the only other copy of the rows.
+func (m *Mover) dropOlder(ctx context.Context, halved int) (dropped, more bool, err error) {
+	now := m.cfg.Now()
+	before := func(t *schema.Table) time.Time {
+		stay := m.cfg.Tier.localFor(t)
+		if stay == 0 {
+			return always
+		}
+		if stay >>= halved; halved > 0 && stay < youngest {
+			return time.Time{}
+		}
+		more = true
+		return now.Add(-stay)
 	}
 	m.look(ctx, m.cfg.Store.Ledger.TwinObjects(before))
 	segments, bytes, err := m.cfg.Store.Ledger.DropTwins(before, m.found.has)
 	if errors.Is(err, store.ErrReplaced) {
-		return false, nil // a compaction replaced some of them
+		return false, more, nil // a compaction replaced some of them
 	}
 	if segments > 0 {
 		m.cfg.Logger.Info("removed local segments whose rows are in object storage", "segments", segments, "bytes", bytes)
 	}
-	return segments > 0, err
+	return segments > 0, more, err
 }
 
 // at calls Config.At.

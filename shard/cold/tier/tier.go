@@ -64,6 +64,14 @@ func (t *Tier) WithDefaults() *Tier {
 // Moves reports whether the old rows of a table go to the bucket, if the table keeps every row.
 func (t *Tier) Moves(table *schema.Table) bool { return t.Tables == nil || t.Tables(table) }
 
+// localFor returns how long rows of a table stay on the local disk too; 0 means as long as they live.
+func (t *Tier) localFor(table *schema.Table) time.Duration {
+	if stay, ok := schema.LocalFor(table.Options); ok {
+		return stay
+	}
+	return t.LocalFor
+}
+
 // Validate reports everything that is wrong with t. A nil Tier is right.
 func (t *Tier) Validate() error {
 	if t == nil {
