@@ -399,15 +399,18 @@ func (x *scale) addNode() {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+	took := time.Since(begin)
 	lost.Kill()
-	ready := time.Now()
-	Eventually(x.t, time.Minute, func() error { // the new node has to be known
-		_, err := command(x.t, "node", "decommission", "--yes", former.NodeID, "--server", x.c.Nodes[0].HTTP)
+	var moved time.Duration
+	Eventually(x.t, 2*time.Minute, func() error { // the new node has to be known, and the other one missed
+		begin := time.Now()
+		_, err := command(x.t, "node", "decommission", "--yes", "--wait", former.NodeID, "--server", x.c.Nodes[0].HTTP)
+		moved = time.Since(begin)
 		return err
 	})
 	after := x.proxy.Counts()
-	x.t.Logf("a new node is ready after %v, and has its replicas %v after a node was lost; %d requests and %d bytes at the bucket",
-		ready.Sub(begin).Round(time.Millisecond), time.Since(ready).Round(time.Millisecond),
+	x.t.Logf("a new node is ready after %v, and has the replicas of a lost one after %v; %d requests and %d bytes at the bucket",
+		took.Round(time.Millisecond), moved.Round(time.Millisecond),
 		after.Requests["GET"]-before.Requests["GET"], after.Sent-before.Sent)
 	x.want(n, "the new node", "SELECT count(*), min(n), max(n) FROM app", fmt.Sprintf("[[%d 0 %d]]", x.rows, x.rows-1))
 }
