@@ -21,7 +21,8 @@ var commandVariables = []string{
 
 // testVariable matches the variables of this project's tests, which servers under test inherit. The program ignores
 // them, and errors do not suggest them.
-var testVariable = regexp.MustCompile(`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CHAOS_ROWS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
+var testVariable = regexp.MustCompile(
+	`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CHAOS_ROWS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
 
 // serviceVariable matches the variables in which Kubernetes, and links of Docker, pass the addresses of services to a
 // container. A service with the name cordwood, or cordwood-headless, gives names with our prefix. The form NAME_PORT

@@ -78,8 +78,8 @@ const maxLokiLabels = 32
 
 var optionNames = []string{
 	OptionAppendMode, OptionAutoCreateTable, OptionCold, OptionComment, OptionIceberg, OptionIcebergNames,
-	OptionLocalFor, OptionLokiLabels, OptionMaxSize, OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict, OptionPartitions,
-	OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
+	OptionLocalFor, OptionLokiLabels, OptionMaxSize, OptionMergeMode, OptionMessageColumn, OptionOnTypeConflict,
+	OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
 // tableOptions are the options that a table stores.
@@ -260,8 +260,8 @@ func MaxSize(options map[string]string) int64 {
 	return n
 }
 
-// LocalFor returns how long rows stay on local disks too by OptionLocalFor, 0 for as long as they live. It reports false
-// if the option is not set.
+// LocalFor returns how long rows stay on local disks too by OptionLocalFor, 0 for as long as they live. It reports
+// false if the option is not set.
 func LocalFor(options map[string]string) (time.Duration, bool) {
 	text := options[OptionLocalFor]
 	if text == "" {

@@ -49,7 +49,8 @@ type sizes struct {
 	reported map[uint32]*shardpb.ShardStats
 }
 
-// size has the bytes in local files and memory of the leaders, in object storage, and in local files that will go there.
+// size has the bytes in local files and memory of the leaders, in object storage, and in local files that will go
+// there.
 type size struct{ rows, bytes, objects, waiting int64 }
 
 // sizes sums the reports of the shards.
@@ -122,7 +123,8 @@ var tablesTable = &systemTable{
 		}
 		for _, t := range f.system {
 			def := t.schema()
-			w.add(f.catalog, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil, nil, nil)
+			w.add(f.catalog, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil,
+				nil, nil)
 		}
 		return nil
 	},

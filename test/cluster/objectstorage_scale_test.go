@@ -55,7 +55,8 @@ var (
 var scaleColumns = []struct{ name, kind, from string }{
 	{"request_id", "STRING", "md5(n::VARCHAR)"},
 	{"host", "STRING", "'web-' || (n * 7919 % 1000003 % 48)"},
-	{"method", "STRING", "['GET','GET','GET','GET','GET','GET','POST','POST','PUT','DELETE'][1 + n * 104729 % 1000003 % 10]"},
+	{"method", "STRING", "['GET','GET','GET','GET','GET','GET','POST','POST','PUT','DELETE']" +
+		"[1 + n * 104729 % 1000003 % 10]"},
 	{"path", "STRING", "'/api/v2/item/' || (n * 15485863 % 1000003 % 120000)"},
 	{"status", "BIGINT", "[200,200,200,200,200,200,200,201,204,301,304,400,401,404,404,429,500,502,503]" +
 		"[1 + n * 32452843 % 1000003 % 19]"},
@@ -409,7 +410,8 @@ func (x *scale) addNode() {
 		return err
 	})
 	after := x.proxy.Counts()
-	x.t.Logf("a new node is ready after %v, and has the replicas of a lost one after %v; %d requests and %d bytes at the bucket",
+	x.t.Logf("a new node is ready after %v, and has the replicas of a lost one after %v; "+
+		"%d requests and %d bytes at the bucket",
 		took.Round(time.Millisecond), moved.Round(time.Millisecond),
 		after.Requests["GET"]-before.Requests["GET"], after.Sent-before.Sent)
 	x.want(n, "the new node", "SELECT count(*), min(n), max(n) FROM app", fmt.Sprintf("[[%d 0 %d]]", x.rows, x.rows-1))

@@ -143,8 +143,8 @@ table.`,
 				where += " AND table_name LIKE " + cli.Literal(like)
 			}
 			list := []listedTable{}
-			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, bucket_bytes, waiting_bytes, ttl, shard_id AS shard, options, `+
-				`create_time AS created FROM information_schema.tables WHERE `+
+			err = a.rows(cmd.Context(), `SELECT table_name AS name, "rows", bytes, bucket_bytes, waiting_bytes, ttl, `+
+				`shard_id AS shard, options, create_time AS created FROM information_schema.tables WHERE `+
 				where+" ORDER BY table_name", func(row []byte) error {
 				var t listedTable
 				if err := json.Unmarshal(row, &t); err != nil {

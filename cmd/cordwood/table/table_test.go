@@ -58,7 +58,9 @@ func TestRemovalOfNoTable(t *testing.T) {
 // TestListOfTables checks that the columns about object storage are there if a table has something in them.
 func TestListOfTables(t *testing.T) {
 	rows := `{"name":"app","rows":4,"bytes":2048,"bucket_bytes":0,"waiting_bytes":0,"ttl":null,"shard":1}` + "\n"
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, rows) }))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, rows)
+	}))
 	defer s.Close()
 	for _, c := range []struct{ add, want string }{
 		{"", "NAME  ROWS  BYTES    TTL      SHARD\napp   4     2.0 KiB  forever  1\n"},
@@ -69,7 +71,8 @@ func TestListOfTables(t *testing.T) {
 		},
 	} {
 		rows += c.add
-		out, _, err := clitest.Execute(t, clitest.Root(NewCommand()), "", "table", "list", "--db", "public", "--server", s.URL)
+		out, _, err := clitest.Execute(t, clitest.Root(NewCommand()), "",
+			"table", "list", "--db", "public", "--server", s.URL)
 		if err != nil || out != c.want {
 			t.Errorf("%v:\n%s\nwant\n%s", err, out, c.want)
 		}
