@@ -318,6 +318,10 @@ func TestMemoryOfMessages(t *testing.T) {
 	if state(res.Err) != "53200" {
 		t.Errorf("a message larger than all memory: %v", res.Err)
 	}
+	half := f.raw(t) // a client that announces a large message takes no memory for what it does not send
+	if _, err := half.Write([]byte("B\x00\x0d\xbb\xa0begun")); err != nil {
+		t.Fatal(err)
+	}
 	c = f.connect(t, "")
 	for range 10 {
 		res = c.ExecParams(t.Context(), "INSERT INTO logs (host) VALUES ($1)", [][]byte{large[:400_000]}, nil, nil, nil).
@@ -346,6 +350,7 @@ func TestMemoryOfMessages(t *testing.T) {
 	}
 	_ = c.Close(t.Context())
 	r.Conn.Close()
+	half.Conn.Close()
 	waitFor(t, func() bool { return f.count() == 0 })
 	if n := bodies.InFlight(); n != 0 {
 		t.Errorf("%d bytes are still taken", n)

@@ -45,7 +45,8 @@ const (
 
 // Reader reads messages.
 type Reader struct {
-	// Large is called before memory for a body of more than 64 KiB is allocated. Next returns its error.
+	// Large is called before memory for more than 64 KiB of a body is allocated, with the number of bytes, which is at
+	// most twice what has arrived. Next returns its error.
 	Large func(bytes int) error
 
 	r    *bufio.Reader
@@ -125,12 +126,6 @@ func (r *Reader) next(only byte) (kind byte, body []byte, err error) {
 	case n > int64(most):
 		return 0, nil, ProtocolError(fmt.Sprintf("message %q has %d bytes; %d are allowed", kind, n, most))
 	}
-	if n > keptBody && r.Large != nil {
-		r.body = nil
-		if err := r.Large(int(n)); err != nil {
-			return 0, nil, err
-		}
-	}
 	body, err = r.readBody(int(n))
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -142,9 +137,15 @@ func (r *Reader) next(only byte) (kind byte, body []byte, err error) {
 func (r *Reader) readBody(n int) ([]byte, error) {
 	r.Forget()
 	r.body = r.body[:0]
-	for len(r.body) < n {
+	for granted := keptBody; len(r.body) < n; {
 		more := min(n-len(r.body), step)
 		at := len(r.body)
+		if at+more > granted && r.Large != nil {
+			granted = min(n, 2*granted)
+			if err := r.Large(granted); err != nil {
+				return nil, err
+			}
+		}
 		r.body = append(r.body, make([]byte, more)...)
 		if _, err := io.ReadFull(r.r, r.body[at:]); err != nil {
 			return nil, err
