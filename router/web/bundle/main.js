@@ -1,1 +1,1 @@
-import"./chunk-7GSBYU7J.js";
+import"./chunk-5OFQM5HJ.js";

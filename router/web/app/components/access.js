@@ -51,11 +51,16 @@ export function Access({ stores }) {
   const mayManage = access.users.error.value?.status !== 403;
   return html`<section aria-label="Users and tokens"><h2 class="head">${mayManage ? 'Users and tokens' : 'My tokens'}<span class="grow"></span>
       ${!byToken && html`<button class="text" data-ui="own-password" onClick=${() => act('ownPassword')}>Change my password…</button>`}
-      <input class="find" type="search" placeholder="Find a name" aria-label="Find a name" value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></h2>
+      <input class="find" type="search" placeholder="Find a name" aria-label="Find a name" value=${find}
+        onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></h2>
     ${mayManage && html`<${Users} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
     ${mayManage && html`<${Roles} access=${access} onAct=${act} onGrants=${showGrants} grantsOf=${grantsOf} />`}
     <${Tokens} access=${access} onAct=${act} />
-    ${doing && html`<${AccessForm} key=${`${doing.id} ${doing.target}`} id=${doing.id} target=${doing.target} stores=${stores} onRun=${run} onClose=${() => setDoing(null)} />`}
+    ${
+      doing &&
+      html`<${AccessForm} key=${`${doing.id} ${doing.target}`} id=${doing.id} target=${doing.target} stores=${stores} onRun=${run}
+      onClose=${() => setDoing(null)} />`
+    }
     ${secret && html`<${Secret} ...${secret} onClose=${() => setSecret(null)} />`}</section>`;
 }
 
@@ -68,10 +73,12 @@ function Users({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Users" latest=${access.users}><button class="text" data-ui="new-user" onClick=${() => onAct('createUser')}>New user…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table class="principals"><thead><tr><th>name</th><th>roles</th><th>state</th><th>valid until, UTC</th><td></td></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Users"><table class="principals"><thead><tr><th>name</th><th>roles</th>
+        <th>state</th><th>valid until, UTC</th><td></td></tr></thead>
       <tbody>${all.map((u) => {
         const enabled = !u.State.startsWith('disabled');
-        return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>${minuteOf(u['Valid until'])}</td>
+        return html`<tr key=${u.User} data-ui="user" data-name=${u.User}><td><b>${u.User}</b></td><td>${u.Roles}</td><td>${u.State}</td><td>
+          ${minuteOf(u['Valid until'])}</td>
           <td class="r"><${Do} what="Grants" of=${u.User} expanded=${grantsOf === u.User} onDo=${() => onGrants(u.User)} />
             <${Do} what="Password…" of=${u.User} onDo=${() => onAct('password', u.User)} />
             <${Do} what=${enabled ? 'Disable…' : 'Enable…'} of=${u.User} onDo=${() => onAct(enabled ? 'disable' : 'enable', u.User)} />
@@ -87,7 +94,8 @@ function Roles({ access, onAct, onGrants, grantsOf }) {
   return html`<${ListHead} title="Roles" latest=${access.roles}><button class="text" data-ui="new-role" onClick=${() => onAct('createRole')}>New role…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table class="principals"><thead><tr><th>name</th><th>roles</th><th>state</th><td></td><td></td></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Roles"><table class="principals"><thead><tr><th>name</th><th>roles</th>
+        <th>state</th><td></td><td></td></tr></thead>
       <tbody>${all.map((r) => {
         const fixed = r.State === 'built in';
         return html`<tr key=${r.Role} data-ui="role" data-name=${r.Role}><td><b>${r.Role}</b></td><td>${r.Roles}</td><td>${r.State}</td><td></td>
@@ -117,7 +125,8 @@ function Grants({ of, access, onAct }) {
       all &&
       html`<div class="wide-table" tabindex="0" role="region" aria-label=${`Grants of ${of}`}><table><tbody>${all.map(
         (text) =>
-          html`<tr key=${text} data-ui="granted"><td class="mono">${text}</td><td class="r">${revokeOf(text) && html`<${Do} what="Revoke…" of=${text} onDo=${() => onAct('revoke', text)} />`}</td></tr>`,
+          html`<tr key=${text} data-ui="granted"><td class="mono">${text}</td><td class="r">
+            ${revokeOf(text) && html`<${Do} what="Revoke…" of=${text} onDo=${() => onAct('revoke', text)} />`}</td></tr>`,
       )}</tbody></table></div>`
     }
     ${all?.length === 0 && html`<p class="quiet none">${of} has no grants.</p>`}`;
@@ -129,12 +138,14 @@ function Tokens({ access, onAct }) {
   return html`<${ListHead} title="Tokens" latest=${access.tokens}><button class="text" data-ui="new-token" onClick=${() => onAct('createToken')}>New token…</button><//>
     ${
       all.length > 0 &&
-      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th><th>expires, UTC</th><th>last used, UTC</th><th>note</th><td></td></tr></thead>
+      html`<div class="wide-table" tabindex="0" role="region" aria-label="Tokens"><table><thead><tr><th>name</th><th>scope</th><th>state</th>
+        <th>expires, UTC</th><th>last used, UTC</th><th>note</th><td></td></tr></thead>
       <tbody>${all.map(
         (t) =>
           html`<tr key=${t.Id} data-ui="token" data-name=${t.Token}><td><b>${t.Token}</b><small>cw_${t.Id}</small></td><td class="mono">${t.Scope}</td><td>${t.State}</td>
           <td>${minuteOf(t.Expires) || 'never'}</td><td title=${t['Last address']}>${minuteOf(t['Last used'])}</td><td>${t.Note}</td>
-          <td class="r"><${Do} what="Rotate…" of=${t.Token} onDo=${() => onAct('rotate', t.Token)} /><${Do} what="Drop…" of=${t.Token} onDo=${() => onAct('dropToken', t.Token)} /></td></tr>`,
+          <td class="r"><${Do} what="Rotate…" of=${t.Token} onDo=${() => onAct('rotate', t.Token)} />
+            <${Do} what="Drop…" of=${t.Token} onDo=${() => onAct('dropToken', t.Token)} /></td></tr>`,
       )}</tbody></table></div>`
     }
     ${access.tokens.value.value && all.length === 0 && html`<p class="quiet none">There is no token.</p>`}`;
@@ -161,8 +172,10 @@ function AccessForm({ id, target, stores, onRun, onClose }) {
   const roles = (access.roles.value.value ?? []).map((r) => r.Role).filter((r) => r !== target);
   const shown = (/** @type {Values} */ values) => action.statement(target, hidePasswords(action, values));
   return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${action.typed ? target : ''}
-    choices=${{ privileges, role: roles, scope: scopes, lifetime: lifetimes }} patterns=${{ target: targetPattern }} proposals=${{ target: proposals }} remark=${remark} initial=${{ expires: '90d' }}
-    statement=${shown} latest=${access.action} onRun=${(/** @type {Values} */ values) => onRun(action.statement(target, values), shown(values), values)} onClose=${onClose} />`;
+    choices=${{ privileges, role: roles, scope: scopes, lifetime: lifetimes }} patterns=${{ target: targetPattern }}
+      proposals=${{ target: proposals }} remark=${remark} initial=${{ expires: '90d' }}
+    statement=${shown} latest=${access.action}
+      onRun=${(/** @type {Values} */ values) => onRun(action.statement(target, values), shown(values), values)} onClose=${onClose} />`;
 }
 
 /** The secret of a new token, which nobody can see again. @param {{of: Entry, values: Values, onClose: () => void}} props values: those of the form; without a target, the token is not new */
@@ -178,9 +191,19 @@ function Secret({ of, values, onClose }) {
   return html`<${Dialog} title=${`Token ${of.Name}`} onClose=${close} stays>
     <div onCopy=${() => (taken.current = true)}><p>Copy the token now: the server stores only its hash and cannot show it again.</p>
     <pre class="asked" data-ui="secret">${of.Token}</pre>
-    ${command && html`<p>A command that ${values.scope === 'query' ? 'reads' : 'sends a row'} with it:</p><pre class="asked" data-ui="token-command" tabindex="0">${command}</pre>`}
-    <p class="acts"><button class="button main" data-ui="secret-copy" onClick=${() => copy(of.Token)}>Copy</button>${command && html`<button class="button" onClick=${() => copy(command)}>Copy the command</button>`}<button class="button" data-ui="secret-done" onClick=${close}>Done</button></p>
-    ${asks && html`<p class="wrong" role="alert" data-ui="secret-asks">The token is not copied yet. <button class="text go" data-ui="secret-close" onClick=${onClose}>Close without it</button></p>`}</div><//>`;
+    ${
+      command &&
+      html`<p>A command that ${values.scope === 'query' ? 'reads' : 'sends a row'} with it:</p>
+      <pre class="asked" data-ui="token-command" tabindex="0">${command}</pre>`
+    }
+    <p class="acts"><button class="button main" data-ui="secret-copy" onClick=${() => copy(of.Token)}>Copy</button>
+      ${command && html`<button class="button" onClick=${() => copy(command)}>Copy the command</button>`}
+      <button class="button" data-ui="secret-done" onClick=${close}>Done</button></p>
+    ${
+      asks &&
+      html`<p class="wrong" role="alert" data-ui="secret-asks">The token is not copied yet. <button class="text go" data-ui="secret-close"
+      onClick=${onClose}>Close without it</button></p>`
+    }</div><//>`;
 }
 
 /** @param {string} time in RFC 3339 */

@@ -37,11 +37,14 @@ export function ClusterAct({ id, given, state, stores, onClose }) {
   }
 
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => setValues({ ...values, [name]: value });
-  return html`<${Confirm} key=${asks} title=${act.name.replace('…', '')} word=${wanted} action="Begin" busy=${operations.start.since.value > 0} onYes=${begin} onClose=${onClose}>
+  return html`<${Confirm} key=${asks} title=${act.name.replace('…', '')} word=${wanted} action="Begin" busy=${operations.start.since.value > 0}
+    onYes=${begin} onClose=${onClose}>
     <p>${act.says}</p>
     ${act.asks.map(
       (asked) =>
-        html`<label class=${asked.kind === 'check' ? 'check' : ''}>${asked.kind !== 'check' && asked.label}<${Input} asked=${asked} value=${values[asked.name] ?? ''} state=${state} tables=${tables.all.value} onValue=${set(asked.name)} />${asked.kind === 'check' && asked.label}</label>`,
+        html`<label class=${asked.kind === 'check' ? 'check' : ''}>${asked.kind !== 'check' && asked.label}
+          <${Input} asked=${asked} value=${values[asked.name] ?? ''} state=${state} tables=${tables.all.value} onValue=${set(asked.name)} />
+          ${asked.kind === 'check' && asked.label}</label>`,
     )}
     <${Size} values=${values} state=${state} tables=${tables.all.value} />
     ${asks && answer?.message && html`<p class="wrong" role="alert">${answer.message}</p>`}
@@ -77,7 +80,8 @@ function Input({ asked, value, state, tables, onValue }) {
     shard: () => state.shards.map((/** @type {any} */ s) => String(s.id)),
     table: () => tables.filter((t) => t.db !== 'svc_private').map((t) => `${t.db}.${t.name}`),
   }[asked.kind]();
-  return html`<select required data-ui=${ui} value=${value} onChange=${take}><option value="">Choose</option>${choices.map((/** @type {string} */ c) => html`<option value=${c}>${c}</option>`)}</select>`;
+  return html`<select required data-ui=${ui} value=${value} onChange=${take}><option value="">Choose</option>
+    ${choices.map((/** @type {string} */ c) => html`<option value=${c}>${c}</option>`)}</select>`;
 }
 
 /** How a node is added: the command, and a check that it joined. @param {{state: any, stores: import('../main.js').Stores, onClose: () => void}} props */
@@ -94,13 +98,27 @@ export function AddNode({ state, stores, onClose }) {
   const known = config.value.value !== null;
   return html`<${Dialog} title="Add a node" onClose=${onClose}><div class="asks">
     <p>Start cordwood on another machine. Replace NAME with its own name, and ADDRESS with the address at which the other nodes reach it.
-      The machine needs ${files.map((file, i) => html`${i > 0 && (i < files.length - 1 ? ', ' : ' and ')}${file === secretFile && 'the secret of the cluster as '}<code>${file}</code>`)}.</p>
-    ${local && html`<p class="wrong" data-ui="seeds-local">Other machines cannot reach ${local}. Start the new node on this machine with other ports, or restart these nodes with an address of the network first (--rpc-addr).</p>`}
-    ${!known && config.error.value && html`<p class="wrong" data-ui="settings-unknown">The settings of this node are not known: ${config.error.value.message} Start the new node with the same flags for users, TLS and object storage as these nodes.</p>`}
+      The machine needs ${files.map(
+        (file, i) => html`${i > 0 && (i < files.length - 1 ? ', ' : ' and ')}
+        ${file === secretFile && 'the secret of the cluster as '}<code>${file}</code>`,
+      )}.</p>
+    ${
+      local &&
+      html`<p class="wrong"
+      data-ui="seeds-local">Other machines cannot reach ${local}. Start the new node on this machine with other ports, or restart these nodes with an address of the network first (--rpc-addr).</p>`
+    }
+    ${
+      !known &&
+      config.error.value &&
+      html`<p class="wrong"
+      data-ui="settings-unknown">The settings of this node are not known: ${config.error.value.message} Start the new node with the same flags for users, TLS and object storage as these nodes.</p>`
+    }
     <pre class="asked" data-ui="add-node-command">${command}</pre>
     ${auth && html`<p>Users have their rights on the new node only with <code>--auth=on</code>: without it, everybody who reaches its port may do everything.</p>`}
-    <p role="status" data-ui="joined">${joined.length === 0 ? html`<span class="dot waiting"></span> Waiting for it to join…` : `${joined.map((/** @type {any} */ n) => n.name).join(', ')} joined.`}</p>
-    <p class="acts"><button class="button main" disabled=${!known && !config.error.value} onClick=${() => copyText(command)}>Copy</button><button class="button" onClick=${onClose}>Close</button></p></div><//>`;
+    <p role="status" data-ui="joined">
+      ${joined.length === 0 ? html`<span class="dot waiting"></span> Waiting for it to join…` : `${joined.map((/** @type {any} */ n) => n.name).join(', ')} joined.`}</p>
+    <p class="acts"><button class="button main" disabled=${!known && !config.error.value} onClick=${() => copyText(command)}>Copy</button>
+      <button class="button" onClick=${onClose}>Close</button></p></div><//>`;
 }
 
 /** What a rebalance would do, and doing it. @param {{stores: import('../main.js').Stores, onClose: () => void}} props */
@@ -136,6 +154,10 @@ export function Rebalance({ stores, onClose }) {
     ${plan?.blocked.map((text) => html`<p class="wrong">${text}</p>`)}
     <${ErrorPanel} latest=${operations.start} what="Beginning it" />
     <p class="acts"><button class="button main" data-ui="confirm" disabled=${!plan || plan.moves.length === 0} onClick=${() => begin('rebalance')}>Begin</button>
-      ${plan && html`<button class="button" data-ui="pause" onClick=${() => begin(plan.paused ? 'rebalance-resume' : 'rebalance-pause')}>${plan.paused ? 'Resume it' : 'Pause it'}</button>`}
+      ${
+        plan &&
+        html`<button class="button" data-ui="pause" onClick=${() => begin(plan.paused ? 'rebalance-resume' : 'rebalance-pause')}>
+        ${plan.paused ? 'Resume it' : 'Pause it'}</button>`
+      }
       <button class="button" onClick=${onClose}>Close</button></p></div><//>`;
 }

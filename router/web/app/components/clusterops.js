@@ -13,8 +13,10 @@ export function Operations({ operations, stores, may }) {
     ${operations.length === 0 && html`<p class="quiet none">No operation is running or stored.</p>`}
     <ul class="ops">${operations.map((o) => {
       const runs = o.state === 'running';
-      return html`<li data-ui="operation" data-state=${o.state} key=${o.id}><h3>${operationWords(o)}${runs && may && html`<${Cancel} operation=${o} stores=${stores} />`}</h3>
-        ${runs && o.total_bytes > 0 && html`<div class="bar" style=${{ '--p': `${(o.done_bytes / o.total_bytes) * 100}%` }}></div>`}<p>${operationProgress(o, now, zone)}</p></li>`;
+      return html`<li data-ui="operation" data-state=${o.state} key=${o.id}><h3>${operationWords(o)}
+        ${runs && may && html`<${Cancel} operation=${o} stores=${stores} />`}</h3>
+        ${runs && o.total_bytes > 0 && html`<div class="bar" style=${{ '--p': `${(o.done_bytes / o.total_bytes) * 100}%` }}></div>`}<p>
+          ${operationProgress(o, now, zone)}</p></li>`;
     })}</ul>`;
 }
 

@@ -9,7 +9,9 @@ import { Menu } from './menu.js';
 
 /** @param {{nodes: any[]}} props */
 export function Nodes({ nodes }) {
-  return html`<div class="wide-table" tabindex="0" role="region" aria-label="Nodes"><table><thead><tr><th>node</th><th>state</th><th class="opt">roles</th><th class="opt">metadata</th><th>disk used</th><th class="r opt">disk size</th><th class="r">replicas</th><th class="r">leads</th><th class="r opt" title="The rows of its replicas, and their logs">rows and logs</th><th class="opt">version</th></tr></thead>
+  return html`<div class="wide-table" tabindex="0" role="region" aria-label="Nodes"><table><thead><tr><th>node</th><th>state</th>
+    <th class="opt">roles</th><th class="opt">metadata</th><th>disk used</th><th class="r opt">disk size</th><th class="r">replicas</th>
+    <th class="r">leads</th><th class="r opt" title="The rows of its replicas, and their logs">rows and logs</th><th class="opt">version</th></tr></thead>
     <tbody>${nodes.map((n) => html`<${NodeRow} key=${n.id} node=${n} />`)}</tbody></table></div>`;
 }
 
@@ -26,9 +28,11 @@ function NodeRow({ node }) {
     <td class="opt">${node.roles.join(' ')}</td><td class="opt">${node.meta}</td>
     <td>${
       node.disk_capacity > 0 &&
-      html`<span class=${`disk ${share > nearlyFull ? 'full' : ''}`} style=${{ '--p': `${share.toFixed(0)}%` }}></span><span title=${`${formatBytes(node.disk_used)} of ${formatBytes(node.disk_capacity)}`}>${share.toFixed(0)} %</span>`
+      html`<span class=${`disk ${share > nearlyFull ? 'full' : ''}`} style=${{ '--p': `${share.toFixed(0)}%` }}></span>
+        <span title=${`${formatBytes(node.disk_used)} of ${formatBytes(node.disk_capacity)}`}>${share.toFixed(0)} %</span>`
     }</td>
-    <td class="r opt">${node.disk_capacity > 0 && formatBytes(node.disk_capacity)}</td><td class="r">${formatCount(node.replicas)}</td><td class="r">${node.state !== unknown && formatCount(node.leads)}</td>
+    <td class="r opt">${node.disk_capacity > 0 && formatBytes(node.disk_capacity)}</td><td class="r">${formatCount(node.replicas)}</td><td class="r">
+      ${node.state !== unknown && formatCount(node.leads)}</td>
     <td class="r opt">${node.state !== unknown && formatBytes(node.bytes ?? 0)}</td><td class="opt">${node.version}</td></tr>`;
 }
 
@@ -39,14 +43,18 @@ function NodeRow({ node }) {
 export function Matrix({ state, onDo }) {
   const nodes = state.nodes.filter((/** @type {any} */ n) => n.roles.includes('shard'));
   const heads = shortNames(nodes.map((/** @type {any} */ n) => n.name));
-  return html`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>${nodes.map((/** @type {any} */ n, /** @type {number} */ i) => html`<th title=${n.name}>${heads[i]}</th>`)}<th class="r opt">lag</th><th class="r opt" title="The rows of its largest replica, without the log">size of rows</th><th>state</th></tr></thead>
+  return html`<div class="wide-table"><table class="matrix"><thead><tr><th>shard</th>
+    ${nodes.map((/** @type {any} */ n, /** @type {number} */ i) => html`<th title=${n.name}>${heads[i]}</th>`)}<th class="r opt">lag</th>
+    <th class="r opt" title="The rows of its largest replica, without the log">size of rows</th><th>state</th></tr></thead>
     <tbody>${state.shards.map(
       (/** @type {any} */ s) =>
         html`<tr key=${s.id}><td>shard ${s.id}</td>${nodes.map((/** @type {any} */ n) => {
           const [letter, word, look] = roleOf(s, n);
           const says = `shard ${s.id} on ${n.name}: ${word}`;
-          return html`<td class=${look} data-ui="shard-cell" title=${says}>${onDo && letter !== '·' ? html`<${CellMenu} letter=${letter} says=${says} shard=${String(s.id)} node=${n.name} onDo=${onDo} />` : letter}</td>`;
-        })}<td class="r opt">${s.state !== unknown && formatCount(s.lag)}</td><td class="r opt">${s.state !== unknown && formatBytes(s.bytes)}</td><td><span class=${s.state === 'ok' ? '' : lookOf(s.state)}>${s.state}</span></td></tr>`,
+          return html`<td class=${look} data-ui="shard-cell" title=${says}>
+            ${onDo && letter !== '·' ? html`<${CellMenu} letter=${letter} says=${says} shard=${String(s.id)} node=${n.name} onDo=${onDo} />` : letter}</td>`;
+        })}<td class="r opt">${s.state !== unknown && formatCount(s.lag)}</td><td class="r opt">${s.state !== unknown && formatBytes(s.bytes)}</td>
+          <td><span class=${s.state === 'ok' ? '' : lookOf(s.state)}>${s.state}</span></td></tr>`,
     )}</tbody></table></div>`;
 }
 
@@ -59,7 +67,8 @@ function CellMenu({ letter, says, shard, node, onDo }) {
       close();
       onDo(id, given);
     };
-    return html`<p class="quiet">${says}</p><button class="choice" data-ui="cell-move" onClick=${() => choose('shard-move', { shard, from: node })}>Move to another node…</button>
+    return html`<p class="quiet">${says}</p><button class="choice" data-ui="cell-move"
+      onClick=${() => choose('shard-move', { shard, from: node })}>Move to another node…</button>
       <button class="choice" data-ui="cell-rebuild" onClick=${() => choose('rebuild', { shard, node })}>Rebuild…</button>`;
   }}<//>`;
 }

@@ -71,14 +71,18 @@ export function CodeEditor({ text, onText, lines, marks, faults, failing, notes,
   }
 
   return html`<div class="codebox" onScroll=${completion.close}><div class="code">
-    <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${look(i + 1)}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
+    <div class="gutter" aria-hidden="true">
+      ${lines.map((_, i) => html`<div class=${look(i + 1)}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
     <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
       (pieces, i) =>
-        html`<div class=${look(i + 1)}>${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${drawHidden(p.text)}</span>` : drawHidden(p.text)))}${'\u200b'}${notes?.has(i + 1) && html`<q data-ui="line-note">${notes.get(i + 1)}</q>`}</div>`,
+        html`<div class=${look(i + 1)}>
+          ${marked(pieces, i + 1).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${drawHidden(p.text)}</span>` : drawHidden(p.text)))}
+          ${'\u200b'}${notes?.has(i + 1) && html`<q data-ui="line-note">${notes.get(i + 1)}</q>`}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
       aria-description=${readOnly ? undefined : 'Tab indents. Escape, then Tab leaves the text.'}
-      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onFocus=${focus} onKeyUp=${(/** @type {KeyboardEvent} */ e) => (leaves.current ||= e.key === 'Tab' && !used.current)} onBlur=${completion.close} onPointerDown=${completion.close}
+      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onFocus=${focus}
+        onKeyUp=${(/** @type {KeyboardEvent} */ e) => (leaves.current ||= e.key === 'Tab' && !used.current)} onBlur=${completion.close} onPointerDown=${completion.close}
       aria-autocomplete=${complete ? 'list' : undefined} aria-controls=${completion.shown ? 'completions' : undefined}
       aria-activedescendant=${completion.shown && completion.shown.at >= 0 ? `completion-${completion.shown.at}` : undefined}
       onInput=${(/** @type {InputEvent} */ e) => {

@@ -42,7 +42,8 @@ export function ColumnHeads({ columns, onMove, onWidth, onSort }) {
     (
       column,
       index,
-    ) => html`<span class=${`col ${column.number ? 'r' : ''}`} key=${column.id} style=${{ width: `${column.width}px` }} draggable=${Boolean(onMove)} data-ui="column" data-name=${column.id}
+    ) => html`<span class=${`col ${column.number ? 'r' : ''}`} key=${column.id} style=${{ width: `${column.width}px` }} draggable=${Boolean(onMove)}
+      data-ui="column" data-name=${column.id}
       onDragStart=${(/** @type {DragEvent} */ e) => {
         dragged.current = index;
         e.dataTransfer?.setData('text/plain', column.id);
@@ -54,7 +55,8 @@ export function ColumnHeads({ columns, onMove, onWidth, onSort }) {
         if (dragged.current >= 0 && dragged.current !== index) onMove?.(dragged.current, index);
         dragged.current = -1;
       }}>
-      <button class="text" title=${column.title} aria-label=${`Column ${column.name}${column.sorted ? `, sorted ${column.sorted}` : ''}`} onKeyDown=${(/** @type {KeyboardEvent} */ e) => key(e, index)}
+      <button class="text" title=${column.title} aria-label=${`Column ${column.name}${column.sorted ? `, sorted ${column.sorted}` : ''}`}
+        onKeyDown=${(/** @type {KeyboardEvent} */ e) => key(e, index)}
         onClick=${() => onSort?.(index)}>${column.name}${column.sorted && html`<i>${column.sorted === 'down' ? '↓' : '↑'}</i>`}</button>
       <${Grip} width=${column.width} onWidth=${(/** @type {number} */ width) => widen(index, width)} /></span>`,
   );

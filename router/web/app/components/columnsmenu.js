@@ -11,7 +11,8 @@ const mostShown = 100;
 /** @param {{explore: import('../stores/explore.js').Explore}} props */
 export function ColumnsMenu({ explore }) {
   const count = explore.cols.value.length;
-  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change">${() => html`<${ColumnsChooser} explore=${explore} />`}<//>`;
+  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change">
+    ${() => html`<${ColumnsChooser} explore=${explore} />`}<//>`;
 }
 
 /** The content of the menu. @param {{explore: import('../stores/explore.js').Explore}} props */
@@ -33,7 +34,8 @@ export function ColumnsChooser({ explore }) {
       onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
     <ul>${cols.map(
       (name, i) =>
-        html`<li class="on" key=${name}><button class="choice" data-ui="column-remove" aria-label=${`${name}: remove the column`} onClick=${() => explore.toggleColumn(name)}>✓ ${visible(name)}</button>
+        html`<li class="on" key=${name}><button class="choice" data-ui="column-remove" aria-label=${`${name}: remove the column`}
+          onClick=${() => explore.toggleColumn(name)}>✓ ${visible(name)}</button>
           <button class="text" disabled=${i === 0} aria-label=${`Move ${name} to the left`} onClick=${() => explore.moveColumn(i, i - 1)}>←</button>
           <button class="text" disabled=${i === cols.length - 1} aria-label=${`Move ${name} to the right`} onClick=${() => explore.moveColumn(i, i + 1)}>→</button></li>`,
     )}${others

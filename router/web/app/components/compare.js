@@ -22,16 +22,29 @@ export function Compare({ stores }) {
   return html`<div class="comparing" data-ui="compare"><div class="subhead">${
     sets &&
     html`<span><i class="set-a"></i>A: ${span(sets.a)} <b>${answer && formatCount(answer.a.rows)}</b></span>
-      <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : bq ? html`the search <code>${bq}</code>` : 'the range before'} <b>${answer && formatCount(answer.b.rows)}</b></span>`
-  }<${Elapsed} since=${analysis.comparison.since.value} onCancel=${analysis.comparison.cancel} /><span class="grow"></span>${(explore.state.value.afrom || bq) && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '', bq: '' })}>Compare with the range before</button>`}
+      <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : bq ? html`the search <code>${bq}</code>` : 'the range before'} <b>
+        ${answer && formatCount(answer.b.rows)}</b></span>`
+  }<${Elapsed} since=${analysis.comparison.since.value} onCancel=${analysis.comparison.cancel} /><span class="grow"></span>
+    ${
+      (explore.state.value.afrom || bq) &&
+      html`<button class="text"
+    onClick=${() => explore.set({ afrom: '', ato: '', bq: '' })}>Compare with the range before</button>`
+    }
     <form class="withsearch" onSubmit=${(/** @type {Event} */ e) => {
       e.preventDefault();
       explore.set({ bq: other.trim(), afrom: '', ato: '' });
-    }}><input data-ui="compare-search" aria-label="Compare with the rows of this search" placeholder="with another search" value=${other} onInput=${(/** @type {InputEvent} */ e) => setOther(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></form></div>
+    }}><input data-ui="compare-search" aria-label="Compare with the rows of this search" placeholder="with another search" value=${other}
+      onInput=${(/** @type {InputEvent} */ e) => setOther(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></form></div>
     <${ErrorPanel} latest=${analysis.comparison} what="Comparing" />
     ${answer?.low && !empty && html`<p class="wrong none">One set has fewer than 30 rows: the differences may be chance.</p>`}
     ${empty && html`<${Nothing} answer=${answer} before=${!sets?.rest && !bq} />`}
-    ${answer && !empty && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}
+    ${
+      answer &&
+      !empty &&
+      answer.fields.length === 0 &&
+      html`<${Empty} title="No field differs.">
+      <p>Drag over a part of the histogram to compare it with the rest.</p><//>`
+    }
     <div class=${`compared ${analysis.comparison.since.value && answer ? 'dim' : ''}`}>${answer?.fields.map(
       (field) => html`<${Card} key=${field.name} field=${field} answer=${answer} onOnly=${explore.only} onWithout=${explore.without} />`,
     )}
@@ -79,13 +92,14 @@ function Card({ field, answer, onOnly, onWithout }) {
     const next = shown[i + 1]?.value;
     return next === undefined ? `${field.name}:>=${value}` : `${field.name}:${value}..${next}`;
   };
-  return html`<section class="card" data-ui="compare-field" aria-label=${field.name}><h3>${field.name}<small title="0: the same, 1: nothing in common">${field.score.toFixed(2)}</small></h3>
+  return html`<section class="card" data-ui="compare-field" aria-label=${field.name}><h3>${field.name}
+    <small title="0: the same, 1: nothing in common">${field.score.toFixed(2)}</small></h3>
     <ul>${shown.map(
-      (
-        { value, a, b },
-        i,
-      ) => html`<li><button class="only" onClick=${() => (value === null ? onWithout(clause(i)) : onOnly(clause(i)))} title=${`A ${percent(a)}, B ${percent(b)}; click: only these`}>${value === null ? 'no value' : `${field.kind === 'numbers' ? '≥ ' : ''}${field.kind === 'numbers' ? formatCount(Number(Number(value).toPrecision(4))) : visible(String(value).slice(0, 60))}`}</button>
-        <span class="pair" aria-hidden="true"><i class="set-a" style=${{ width: `${(a / most) * 100}%` }}></i><i class="set-b" style=${{ width: `${(b / most) * 100}%` }}></i></span><small>${percent(a)}<br />${percent(b)}</small></li>`,
+      ({ value, a, b }, i) => html`<li><button class="only" onClick=${() => (value === null ? onWithout(clause(i)) : onOnly(clause(i)))}
+        title=${`A ${percent(a)}, B ${percent(b)}; click: only these`}>
+        ${value === null ? 'no value' : `${field.kind === 'numbers' ? '≥ ' : ''}${field.kind === 'numbers' ? formatCount(Number(Number(value).toPrecision(4))) : visible(String(value).slice(0, 60))}`}</button>
+        <span class="pair" aria-hidden="true"><i class="set-a" style=${{ width: `${(a / most) * 100}%` }}></i>
+          <i class="set-b" style=${{ width: `${(b / most) * 100}%` }}></i></span><small>${percent(a)}<br />${percent(b)}</small></li>`,
     )}</ul></section>`;
 }
 

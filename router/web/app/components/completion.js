@@ -90,7 +90,8 @@ export function Completions({ area, completion }) {
         html`<li id=${`completion-${i}`} role="option" aria-selected=${i === shown.at} aria-describedby=${i === shown.at ? 'completion-help' : undefined}
           onMouseDown=${(/** @type {MouseEvent} */ e) => (e.preventDefault(), take(i))}><span>${choice.text}</span><small>${choice.note}</small></li>`,
     )}</ul>
-    <div class="completion-help" id="completion-help">${signature && html`<code>${signature}</code>`}${rest.map((text) => html`<p>${text}</p>`)}<small><kbd>↓</kbd> choose, <kbd>Tab</kbd> take, <kbd>Esc</kbd> close</small></div>
+    <div class="completion-help" id="completion-help">${signature && html`<code>${signature}</code>`}${rest.map((text) => html`<p>${text}</p>`)}
+      <small><kbd>↓</kbd> choose, <kbd>Tab</kbd> take, <kbd>Esc</kbd> close</small></div>
   </div>`;
 }
 

@@ -23,18 +23,26 @@ export function ContextPane({ stores }) {
     <div class="head"><h2>In context</h2>
       ${sources.map((name) => {
         const shared = !explore.apart.value.includes(name);
-        return html`<button class="text" aria-pressed=${shared} title="Only rows with the same value" onClick=${() => toggle(name, shared)}>${shared ? '✓ ' : ''}same ${name}</button>`;
+        return html`<button class="text" aria-pressed=${shared} title="Only rows with the same value" onClick=${() => toggle(name, shared)}>
+          ${shared ? '✓ ' : ''}same ${name}</button>`;
       })}
       <span class="grow"></span><button class="text go" onClick=${() => explore.set({ view: 'rows' })}>Back to the search</button></div>
     ${
       explore.around.error.value
         ? html`<${ErrorPanel} latest=${explore.around} what="Asking for its neighbours" />`
         : answer &&
-          html`<${Rows} count=${rows.length} of=${rows} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
+          html`<${Rows} count=${rows.length} of=${rows} at=${(/** @type {number} */ i) => rows[i] ?? null} shape=${explore.shape.value}
+            columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
             marks=${explore.marks.value} zone=${prefs.zone.value} density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, oldest first`}
-            ui="context-row" selected=${state.row} focus=${focus} wrap=${state.wrap} onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => (narrow ? explore.set({ view: 'rows', row: row.id }) : explore.open(row))} />`
+            ui="context-row" selected=${state.row} focus=${focus} wrap=${state.wrap}
+              onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => (narrow ? explore.set({ view: 'rows', row: row.id }) : explore.open(row))} />`
     }
     <div class="foot"><span>${answer && `${answer.before.length} rows before, ${answer.after.length} after; without the search`}</span><span class="grow"></span>
-      ${answer && explore.contextMore.value && html`<button class="text go" data-ui="context-more" onClick=${() => void explore.widenContext()}>More at both ends</button>`}</div>
+      ${
+        answer &&
+        explore.contextMore.value &&
+        html`<button class="text go" data-ui="context-more"
+        onClick=${() => void explore.widenContext()}>More at both ends</button>`
+      }</div>
   </section>`;
 }

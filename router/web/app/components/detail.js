@@ -37,7 +37,8 @@ export function Detail(props) {
   const names = props.several ? [tableField.name, ...own] : own;
   return html`<section class="pane detail" aria-label="Row" data-ui="detail" tabindex="-1">
     <div class="head"><span class=${`level ${level}`}>${(shape.scheme === 'status' ? (level === 'other' ? '' : level) : word || level).toUpperCase()}</span>
-      <button class="text mono" title=${`${describeTime(row.time, zone)}\nclick: copy`} onClick=${() => copyText(row.time)}>${at.date} ${at.time}${at.fraction && `.${at.fraction}`}${zone === 'UTC' ? 'Z' : ''}</button>
+      <button class="text mono" title=${`${describeTime(row.time, zone)}\nclick: copy`} onClick=${() => copyText(row.time)}>${at.date} ${at.time}
+        ${at.fraction && `.${at.fraction}`}${zone === 'UTC' ? 'Z' : ''}</button>
       <span class="grow"></span>
       ${
         onMove &&
@@ -51,7 +52,12 @@ export function Detail(props) {
       <button class="text" onClick=${() => copyText(JSON.stringify({ [shape.time]: row.time, ...row.v }, null, 2))}>JSON</button>
       <button class="text" onClick=${() => copyText(props.link)}>Link</button>
     </div>
-    <dl>${[...new Set(/** @type {string[]} */ (names))].flatMap((name) => fieldsIn(row, shape, name)).map(({ name, value }) => html`<${DetailField} key=${name} name=${name} value=${value} ...${props} />`)}</dl>
+    <dl>${[...new Set(/** @type {string[]} */ (names))]
+      .flatMap((name) => fieldsIn(row, shape, name))
+      .map(
+        ({ name, value }) => html`<${DetailField}
+      key=${name} name=${name} value=${value} ...${props} />`,
+      )}</dl>
   </section>`;
 }
 
@@ -85,7 +91,8 @@ function DetailField({ name, value, row, marks, columns, trace, onOnly, onWithou
       ${
         long
           ? html`<${LongValue} text=${object ? json : text} indented=${indented} marks=${marks} cut=${cut} />`
-          : html`<span class="value" data-ui="detail-value">${text === '' ? '“”' : html`<${Marked} text=${text} marks=${marks} />`}${share && html`<small class="share">${share}</small>`}</span>`
+          : html`<span class="value" data-ui="detail-value">${text === '' ? '“”' : html`<${Marked} text=${text} marks=${marks} />`}
+            ${share && html`<small class="share">${share}</small>`}</span>`
       }
       <span class="value-acts">
         ${
@@ -120,6 +127,10 @@ function LongValue({ text: stored, indented, marks, cut }) {
   const folds = lines.length > foldedLines + 2 || text.length > foldedCharacters;
   const shown = folds && !whole ? lines.slice(0, foldedLines).join('\n').slice(0, foldedCharacters) : text;
   return html`<pre data-ui="detail-value"><${Marked} text=${shown} marks=${marks} lines />${cut && (whole || !folds) && html`<i>… of ${formatBytes(cut)}</i>`}</pre>
-    ${folds && html`<button class="text go fold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>${whole ? 'Fold' : lines.length > foldedLines ? `All ${formatCount(lines.length)} lines` : `All ${formatBytes(cut ?? text.length)}`}</button>`}
+    ${
+      folds &&
+      html`<button class="text go fold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>
+      ${whole ? 'Fold' : lines.length > foldedLines ? `All ${formatCount(lines.length)} lines` : `All ${formatBytes(cut ?? text.length)}`}</button>`
+    }
     ${indented && html`<button class="text go fold" data-ui="as-stored" aria-pressed=${asStored} onClick=${() => setAsStored(!asStored)}>As stored</button>`}`;
 }

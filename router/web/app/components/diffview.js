@@ -11,7 +11,8 @@ export function DiffView({ before, after }) {
   if (!lines.some((line) => line && line.kind !== 'same')) return html`<p class="quiet none">Both texts are the same.</p>`;
   return html`<div class="diff" data-ui="diff" tabindex="0" role="region" aria-label="What differs">${lines.map((line) =>
     line
-      ? html`<div class=${line.kind}><span>${line.before || ''}</span><span>${line.after || ''}</span><b>${signs[line.kind]}</b><code>${line.text}${'\u200b'}</code></div>`
+      ? html`<div class=${line.kind}><span>${line.before || ''}</span><span>${line.after || ''}</span><b>${signs[line.kind]}</b><code>${line.text}
+        ${'\u200b'}</code></div>`
       : html`<div class="left-out"><code>…</code></div>`,
   )}</div>`;
 }

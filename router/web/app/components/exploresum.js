@@ -30,7 +30,13 @@ export function Sum({ stores, since }) {
       }
       <${RefreshPicker} explore=${explore} /><${ByPicker} explore=${explore} /><${Legend} explore=${explore} hide=${hide} hidden=${hidden} /></section>
     ${explore.hits.error.value?.message !== said?.message && html`<${ErrorPanel} latest=${explore.hits} what="The histogram" />`}
-    ${!hits && !hidden && (explore.refused.value || !explore.hits.error.value) && html`<div class="hist waiting" style=${{ height: `${narrow ? 58 : 72}px` }}></div><div class="axis"></div>`}
+    ${
+      !hits &&
+      !hidden &&
+      (explore.refused.value || !explore.hits.error.value) &&
+      html`<div class="hist waiting"
+      style=${{ height: `${narrow ? 58 : 72}px` }}></div><div class="axis"></div>`
+    }
     ${
       hits &&
       !hidden &&
@@ -75,8 +81,14 @@ function levelField(explore) {
 function WhySlow({ explore }) {
   const read = explore.reads.value.value?.read;
   const span = parseSpan(explore.state.value.from);
-  return html`<span class="why-slow" data-ui="why-slow">${read ? `${formatCount(read.rows)} rows${read.of > 0 ? `, in ${formatCount(read.segments)} of ${formatCount(read.of)} segments,` : ''} are read: ` : ''}narrow the time, or name a field</span>
-    ${span && span > 600e3 && html` <button class="text go" onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the range</button>`}
+  return html`<span class="why-slow" data-ui="why-slow">
+    ${read ? `${formatCount(read.rows)} rows${read.of > 0 ? `, in ${formatCount(read.segments)} of ${formatCount(read.of)} segments,` : ''} are read: ` : ''}narrow the time, or name a field</span>
+    ${
+      span &&
+      span > 600e3 &&
+      html` <button class="text go"
+      onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the range</button>`
+    }
     <button class="text go" onClick=${() => document.getElementById('search')?.focus()}>Name a field</button>`;
 }
 

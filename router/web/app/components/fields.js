@@ -46,14 +46,19 @@ export function FieldList(props) {
 
   return html`<section class="pane fieldlist" aria-label="Fields"><h2 class="hidden">Fields</h2>
     <div class="head"><input class="find" id="field-find" type="search" data-ui="field-find" placeholder="Find a field" aria-label="Find a field"
-      value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd>${props.onClose && html`<button class="text fields-button" onClick=${props.onClose}>Close</button>`}</div>
+      value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd>
+        ${props.onClose && html`<button class="text fields-button" onClick=${props.onClose}>Close</button>`}</div>
     <div class="fields">${props.failed}
       ${
         wanted
           ? html`<p>${found.length === 0 ? 'No field has this in its name.' : `${found.length} found`}</p><${Group} ...${props} fields=${found} />`
           : html`${some(chosen).length > 0 && html`<p>Columns</p><${Group} ...${props} fields=${some(chosen)} />`}
               ${unchosen.length > 0 && html`<p>Useful</p><${Group} ...${props} fields=${some(unchosen)} />`}
-              ${rest.length > 0 && html`<p><button class="text" aria-expanded=${all} onClick=${() => setAll(!all)}>${other.length} other, ${empty.length} empty</button></p>`}
+              ${
+                rest.length > 0 &&
+                html`<p><button class="text" aria-expanded=${all} onClick=${() => setAll(!all)}>
+                ${other.length} other, ${empty.length} empty</button></p>`
+              }
               ${all && html`<${Group} ...${props} fields=${[...other, ...empty].slice(0, 500)} />`}`
       }
     </div>
@@ -74,11 +79,20 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
   const column = chosen.includes(field.name);
   return html`<div class="fielditem">
     <h3 class=${opened ? 'open' : ''} data-ui="field" data-name=${field.name}>
-      <button aria-expanded=${opened} title=${field.of ? `${field.name}, in JSON` : `${field.name}, ${field.type}`} onClick=${() => onToggle(field.name)}>${visible(leafName(field.name))}</button>
+      <button aria-expanded=${opened} title=${field.of ? `${field.name}, in JSON` : `${field.name}, ${field.type}`}
+        onClick=${() => onToggle(field.name)}>${visible(leafName(field.name))}</button>
       <span>${facet && opened ? `${distinctText(facet)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${field.of && field.fill > 0 ? '≤ ' : ''}${Math.round(field.fill * 100)} %`}</span>
-      <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
+      <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`}
+        onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
     </h3>
-    ${opened && facet && (facet.stats && facet.distinct > mostValues ? html`<${NumberFacet} facet=${facet} exact=${exact(facet)} onOnly=${rest.onOnly} />` : html`<${Values} facet=${facet} exact=${exact(facet)} ...${rest} />`)}
+    ${
+      opened &&
+      facet &&
+      (facet.stats && facet.distinct > mostValues
+        ? html`<${NumberFacet} facet=${facet} exact=${exact(facet)}
+      onOnly=${rest.onOnly} />`
+        : html`<${Values} facet=${facet} exact=${exact(facet)} ...${rest} />`)
+    }
   </div>`;
 }
 
@@ -102,18 +116,20 @@ function Values({ facet, exact, text, shape, levels, onOnly, onWithout, onEither
   const finder =
     (facet.other > 0 || !grouped) && html`<${ValueFind} field=${facet.name} distinct=${distinctText(facet)} onFind=${onFind} onFound=${setFound} />`;
   if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
-  return html`${own && html`<p class="quiet none" data-ui="own-condition">counted without its own condition</p>`}${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
-    (/** @type {{value: unknown, count: number}} */ { value, count }) => {
-      const name = String(value);
-      const clause = clauseFor(facet.name, name);
-      const state = chosen.get(name) ?? byLevel(name);
-      return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
-      <input type="checkbox" data-ui="value-any" checked=${state === 'in'} aria-label=${`Any of these: ${visible(name)}`} title="Any of the ticked values" onChange=${() => onEither(facet.name, name)} />
+  return html`${own && html`<p class="quiet none" data-ui="own-condition">counted without its own condition</p>`}
+    ${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
+      (/** @type {{value: unknown, count: number}} */ { value, count }) => {
+        const name = String(value);
+        const clause = clauseFor(facet.name, name);
+        const state = chosen.get(name) ?? byLevel(name);
+        return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
+      <input type="checkbox" data-ui="value-any" checked=${state === 'in'} aria-label=${`Any of these: ${visible(name)}`}
+        title="Any of the ticked values" onChange=${() => onEither(facet.name, name)} />
       <button class="only" data-ui="value-in" title=${`Only ${name}`} onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>
       <span>${exact ? '' : '≈ '}${formatCount(count)}</span>
       <button class="not" data-ui="value-out" aria-label=${`Not ${name}`} onClick=${() => onWithout(clause)}>−</button>
     </li>`;
-    },
-  )}
+      },
+    )}
   ${!found && facet.other > 0 && html`<li class="other"><span>other</span><span>${exact ? '' : '≈ '}${formatCount(facet.other)}</span></li>`}</ul>`;
 }

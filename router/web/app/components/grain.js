@@ -30,9 +30,10 @@ export function Grain({ count, at, shape, marks, of, height, onGo }) {
     onGo(Math.min(count - 1, Math.floor(((event.clientY - box.top) / box.height) * count)));
   }
 
-  return html`<div class="grain" data-ui="grain" aria-hidden="true" title=${`${formatCount(count)} rows; click: go there`} style=${height && { maxHeight: `${height}px` }} onClick=${go}>${ticks.map(
-    ({ look, place }) => html`<i class=${look} style=${{ top: `${((place / places) * 100).toFixed(1)}%` }}></i>`,
-  )}</div>`;
+  return html`<div class="grain" data-ui="grain" aria-hidden="true" title=${`${formatCount(count)} rows; click: go there`}
+    style=${height && { maxHeight: `${height}px` }} onClick=${go}>${ticks.map(
+      ({ look, place }) => html`<i class=${look} style=${{ top: `${((place / places) * 100).toFixed(1)}%` }}></i>`,
+    )}</div>`;
 }
 
 /** @param {Pick<Parameters<typeof Grain>[0], 'count' | 'at' | 'shape' | 'marks'>} of */

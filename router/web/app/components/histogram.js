@@ -116,7 +116,12 @@ export function Histogram({ hits, hidden, zone, height, byLevel, onZoom, onCompa
       (ends, b) => html`<u key=${b} data-ui="bar" class=${lookOf(b)}
         title=${describe(b)} style=${{ background: gradient(ends, shown, byLevel) }}></u>`,
     )}</div>
-    ${selected && html`<${Brush} from=${selected[0]} to=${selected[1]} count=${count} text=${`${partsOfTime(times[selected[0]], zone).time} – ${partsOfTime(times[selected[1]] + step, zone).time}`} onZoom=${zoom} onCompare=${onCompare && (() => withSelection(onCompare))} />`}
+    ${
+      selected &&
+      html`<${Brush} from=${selected[0]} to=${selected[1]} count=${count}
+      text=${`${partsOfTime(times[selected[0]], zone).time} – ${partsOfTime(times[selected[1]] + step, zone).time}`} onZoom=${zoom}
+      onCompare=${onCompare && (() => withSelection(onCompare))} />`
+    }
   </div>
   <div class="axis" aria-hidden="true">${
     count > 0 &&

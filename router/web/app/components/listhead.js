@@ -25,9 +25,14 @@ export function ListHead({ stores, onFields, fieldsHidden }) {
   )}</div><span class="grow"></span>
     ${
       explore.newer.value.value?.total > 0 &&
-      html`<button class="text go" data-ui="new-rows" onClick=${() => (explore.clearPicked(), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
+      html`<button class="text go" data-ui="new-rows"
+        onClick=${() => (explore.clearPicked(), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
     }
-    ${explore.begin.value && html`<button class="text go" data-ui="from-begin" onClick=${() => (explore.set({ row: '' }, { replace: true }), explore.run({ again: true }))}>The list begins at this row: show the first rows</button>`}
+    ${
+      explore.begin.value &&
+      html`<button class="text go" data-ui="from-begin"
+      onClick=${() => (explore.set({ row: '' }, { replace: true }), explore.run({ again: true }))}>The list begins at this row: show the first rows</button>`
+    }
     <button class=${`text ${fieldsHidden ? '' : 'fields-button'}`} data-ui="show-fields" onClick=${onFields}>Fields</button>
     ${state.view === 'rows' && html`<${phone ? ActsMenu : Acts} explore=${explore} user=${stores.signIn.user.value} />`}</div>`;
 }
@@ -83,7 +88,9 @@ function ExportChoices({ explore, user, onDone }) {
     const address = `/v1/sql?${new URLSearchParams({ ...request(format, more), filename: `${name}.${end}` })}`;
     return html`<a class="choice" title=${more.formulas ? noFormulas : ''} href=${address} download=${`${name}.${end}`} onClick=${onDone}>${label}</a>`;
   })}
-    <button class="choice" data-ui="copy-ndjson" onClick=${() => (onDone(), copyText(linesOf(rows())))}>Copy the ${picked.length > 0 ? 'selected' : 'loaded'} rows as NDJSON</button>
-    <button class="choice" onClick=${() => (onDone(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson', { nulls: 'omit' }) }, location.origin, user)))}>Copy as curl</button>
+    <button class="choice" data-ui="copy-ndjson"
+      onClick=${() => (onDone(), copyText(linesOf(rows())))}>Copy the ${picked.length > 0 ? 'selected' : 'loaded'} rows as NDJSON</button>
+    <button class="choice"
+      onClick=${() => (onDone(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson', { nulls: 'omit' }) }, location.origin, user)))}>Copy as curl</button>
     <button class="choice" onClick=${() => (onDone(), copyText(`cordwood sql --db ${shellWord(db)} -o ndjson ${shellQuoted(sql)}`))}>Copy as cordwood sql</button>`;
 }

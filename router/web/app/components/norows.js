@@ -35,10 +35,24 @@ export function NoRows({ explore }) {
   const asked = [...new Set([...valuesOf(state.q, 'level'), ...valuesOf(state.q, level ?? 'level')])];
   const unusual = scheme === 'text' ? asked.filter(([value, how]) => how === 'in' && !isLevelWord(value)).map(([value]) => value) : [];
   return html`<${Empty} title=${titleOf(all)}>
-    ${unusual.length > 0 && html`<p data-ui="unusual-level">The search asks for the level ${visible([...new Set(unusual)].join(', '))}. The usual levels are ${levels.join(', ')}.</p>`}
-    ${last && ago !== null && html`<p data-ui="newest-row">The newest row of the table is ${formatDuration(Math.max(0, ago))} old${later ? ', later than this range' : ''}.</p>`}
+    ${
+      unusual.length > 0 &&
+      html`<p
+      data-ui="unusual-level">The search asks for the level ${visible([...new Set(unusual)].join(', '))}. The usual levels are ${levels.join(', ')}.</p>`
+    }
+    ${
+      last &&
+      ago !== null &&
+      html`<p
+      data-ui="newest-row">The newest row of the table is ${formatDuration(Math.max(0, ago))} old${later ? ', later than this range' : ''}.</p>`
+    }
     <p class="acts">
-      ${everywhere !== state.q && all?.total !== 0 && html`<button class="button main" data-ui="every-field" onClick=${() => explore.search(everywhere)}>Search every field</button>`}
+      ${
+        everywhere !== state.q &&
+        all?.total !== 0 &&
+        html`<button class="button main" data-ui="every-field"
+        onClick=${() => explore.search(everywhere)}>Search every field</button>`
+      }
       ${state.q && all?.total !== 0 && html`<button class="button" onClick=${() => explore.search('')}>Without the search</button>`}
       ${last && ago !== null && (later || ago > span) && html`<button class="button" onClick=${() => explore.set(around(last))}>Show the newest row</button>`}
       <button class="button" onClick=${() => explore.set({ from: formatSpan(Math.max(day, span * 24)), to: '' })}>Look further back</button>

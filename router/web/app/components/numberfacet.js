@@ -54,7 +54,8 @@ export function NumberFacet({ facet, exact, onOnly }) {
   }
 
   const input = (/** @type {0 | 1} */ end, /** @type {string} */ label) =>
-    html`<input inputmode="decimal" aria-label=${`${facet.name}, ${label}`} placeholder=${shortNumber(end === 0 ? min : max)} value=${range[end]} pattern="-?[0-9.]+([eE][\\-+]?[0-9]+)?"
+    html`<input inputmode="decimal" aria-label=${`${facet.name}, ${label}`} placeholder=${shortNumber(end === 0 ? min : max)} value=${range[end]}
+      pattern="-?[0-9.]+([eE][\\-+]?[0-9]+)?"
       onInput=${(/** @type {InputEvent} */ e) => setRange(end === 0 ? [valueOf(e), range[1]] : [range[0], valueOf(e)])} />`;
   return html`<form class="numbers" data-ui="number-facet" onSubmit=${apply}>
     <div class="bins" ref=${box} aria-hidden="true" title="Drag over a part"
@@ -68,9 +69,12 @@ export function NumberFacet({ facet, exact, onOnly }) {
         (n, i) =>
           html`<u class=${brush && (i < brush[0] || i > brush[1]) ? 'out' : ''} style=${{ height: `${n > 0 ? Math.max(2, (n / most) * 36) : 0}px` }}></u>`,
       )}</div>
-    <p class="quiet" title="A quarter of the values is at most the first number, a half the second, three quarters the third">quartiles ${exact ? '' : '≈ '}${[p25, p50, p75].map(shortNumber).join(' · ')}</p>
+    <p class="quiet"
+      title="A quarter of the values is at most the first number, a half the second, three quarters the third">quartiles ${exact ? '' : '≈ '}
+      ${[p25, p50, p75].map(shortNumber).join(' · ')}</p>
     <p class="quiet">${formatCount(facet.filled)} rows</p>
-    <p>${input(0, 'at least')}<span>–</span>${input(1, 'at most')}<button class="text go" data-ui="number-range" disabled=${!range[0] && !range[1]}>Only</button></p></form>`;
+    <p>${input(0, 'at least')}<span>–</span>${input(1, 'at most')}
+      <button class="text go" data-ui="number-range" disabled=${!range[0] && !range[1]}>Only</button></p></form>`;
 }
 
 /** @param {Event} event */

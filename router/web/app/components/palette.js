@@ -14,7 +14,9 @@ export function Palette({ stores, pages }) {
   const [open, setOpen] = useState(false);
   const { keys } = stores;
   useEffect(() => keys.bind({ 'ctrl+k': ['go to a page, a table, a pipeline', () => setOpen(true)] }), [keys]);
-  return html`<button class="goto" data-ui="palette" aria-label="Go to… Ctrl K: a page or a table" onClick=${() => setOpen(true)}><svg width="16" height="16" aria-hidden="true"><path d="M11 11l3.5 3.5M7 12A5 5 0 1 1 7 2a5 5 0 0 1 0 10z" /></svg><span>Go to…</span><kbd>Ctrl K</kbd></button>${open && html`<${PaletteDialog} stores=${stores} pages=${pages} onClose=${() => setOpen(false)} />`}`;
+  return html`<button class="goto" data-ui="palette" aria-label="Go to… Ctrl K: a page or a table" onClick=${() => setOpen(true)}>
+    <svg width="16" height="16" aria-hidden="true"><path d="M11 11l3.5 3.5M7 12A5 5 0 1 1 7 2a5 5 0 0 1 0 10z" /></svg><span>Go to…</span>
+    <kbd>Ctrl K</kbd></button>${open && html`<${PaletteDialog} stores=${stores} pages=${pages} onClose=${() => setOpen(false)} />`}`;
 }
 
 /** @param {{stores: import('../main.js').Stores, pages: {id: string, name: string}[], onClose: () => void}} props */
@@ -51,7 +53,8 @@ function PaletteDialog({ stores, pages, onClose }) {
   }
 
   return html`<${Dialog} title="Go to" class="palette" onClose=${onClose}>
-    <input type="search" data-ui="palette-text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant=${shown[at] ? `palette-${at}` : undefined}
+    <input type="search" data-ui="palette-text" role="combobox" aria-expanded="true" aria-controls="palette-list"
+      aria-activedescendant=${shown[at] ? `palette-${at}` : undefined}
       aria-label="Page, table, pipeline, search or action" placeholder="Page, table, pipeline, search or action" autocomplete="off" value=${typed} onKeyDown=${key}
       onInput=${(/** @type {InputEvent} */ e) => {
         setTyped(/** @type {HTMLInputElement} */ (e.currentTarget).value);

@@ -38,21 +38,32 @@ export function Patterns({ stores }) {
   const answer = analysis.patterns.value.value;
   const total = answer?.rows ?? 0;
   const list = [...(answer?.patterns ?? [])].sort(orders[order][1]);
-  return html`<div class="subhead"><span class="quiet">${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} ${answer.patterns.length === 1 ? 'pattern' : 'patterns'} of`}</span>
+  return html`<div class="subhead"><span class="quiet">
+    ${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} ${answer.patterns.length === 1 ? 'pattern' : 'patterns'} of`}</span>
       ${
         answer &&
-        html`<select aria-label="Text whose patterns are shown" value=${field || answer.field} onChange=${(/** @type {Event} */ e) => choose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${[
-          ...new Set([answer.field, ...texts]),
-        ].map((name) => html`<option value=${name}>${name}</option>`)}</select>`
+        html`<select aria-label="Text whose patterns are shown" value=${field || answer.field}
+          onChange=${(/** @type {Event} */ e) => choose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${[...new Set([answer.field, ...texts])].map(
+            (name) => html`<option value=${name}>${name}</option>`,
+          )}</select>`
       }<${Elapsed} since=${analysis.patterns.since.value} onCancel=${analysis.patterns.cancel} /><span class="grow"></span>
-      <span role="group" aria-label="Order" class="orders">${Object.entries(orders).map(([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>${name}</button>`)}</span></div>
+      <span role="group" aria-label="Order" class="orders">
+        ${Object.entries(orders).map(
+          ([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>
+        ${name}</button>`,
+        )}</span></div>
     <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
-    ${answer && list.length > 0 && html`<div class="patternhead" aria-hidden="true"><span class="count">rows<small>share</small></span><span class="when">over the range</span><span class="only">pattern</span><span class="wide before">range before</span><span class="wide since">first row here</span><span class="not"></span></div>`}
+    ${
+      answer &&
+      list.length > 0 &&
+      html`<div class="patternhead" aria-hidden="true"><span class="count">rows<small>share</small></span>
+      <span class="when">over the range</span><span class="only">pattern</span><span class="wide before">range before</span>
+      <span class="wide since">first row here</span><span class="not"></span></div>`
+    }
     <ul data-ui="patterns" class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
-      (
-        p,
-      ) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false && !p.about} aboutBefore=${answer?.before_about}
+      (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false && !p.about}
+        aboutBefore=${answer?.before_about}
         onOnly=${() => explore.only(p.query, { view: 'rows' })} onWithout=${() => explore.without(`(${p.query})`)} />`,
     )}</ul>
     ${answer && answer.other > 0 && html`<div class="foot"><span>${formatCount(answer.other)} rows have none of these patterns</span></div>`}`;
@@ -76,8 +87,10 @@ function PatternLine({ pattern, total, zone, exact, aboutBefore, onOnly, onWitho
   return html`<li data-ui="pattern" class=${worst}>
     <span class="count">${exact ? '' : '≈ '}${formatCount(pattern.count)}<small>${share < 0.1 ? '< 0.1' : share.toFixed(1)} %</small></span>
     <${Spark} counts=${pattern.spark} level=${worst} />
-    <button class="only" title=${visible(pattern.example.text.slice(0, 500))} onClick=${onOnly}>${pattern.pattern.split('⟨*⟩').map((part, i) => html`${i > 0 && html`<i>⟨*⟩</i>`}${visible(part)}`)}</button>
-    <small title="Rows in the range before, of the same length" class=${`wide before ${pattern.before === 0 ? 'fresh' : ''}`}>${before}</small><small class="wide since" title="The first of these rows in this range">${formatTime(pattern.first, zone).slice(5, 16)}</small>
+    <button class="only" title=${visible(pattern.example.text.slice(0, 500))} onClick=${onOnly}>
+      ${pattern.pattern.split('⟨*⟩').map((part, i) => html`${i > 0 && html`<i>⟨*⟩</i>`}${visible(part)}`)}</button>
+    <small title="Rows in the range before, of the same length" class=${`wide before ${pattern.before === 0 ? 'fresh' : ''}`}>${before}</small>
+      <small class="wide since" title="The first of these rows in this range">${formatTime(pattern.first, zone).slice(5, 16)}</small>
     <button class="text not" aria-label=${`Hide rows like ${visible(pattern.pattern.slice(0, 60))}`} title="Hide these rows" onClick=${onWithout}>−</button></li>`;
 }
 
@@ -85,5 +98,6 @@ function PatternLine({ pattern, total, zone, exact, aboutBefore, onOnly, onWitho
 function Spark({ counts, level }) {
   const most = Math.max(1, ...counts);
   const bars = counts.map((n, i) => (n > 0 ? `M${i * 3 + 1} 18v-${Math.max(1, (n / most) * 16).toFixed(1)}` : '')).join('');
-  return html`<svg class="spark" width="72" height="18" viewBox="0 0 72 18" aria-hidden="true"><path d=${bars} stroke=${`var(--bar-${level || 'info'})`} stroke-width="2" /></svg>`;
+  return html`<svg class="spark" width="72" height="18" viewBox="0 0 72 18" aria-hidden="true">
+    <path d=${bars} stroke=${`var(--bar-${level || 'info'})`} stroke-width="2" /></svg>`;
 }

@@ -36,7 +36,8 @@ export function TablePicker({ db, tables, all, onPick, single }) {
       ${pattern && html`<button type="button" class="choice" onClick=${() => pick(db, [pattern])}>All tables ${pattern} of ${db}</button>`}
       <ul>${shown.map(
         (t) => html`<li class=${t.db === db && tables.includes(t.name) ? 'on' : ''}>
-          <button type="button" class="choice" onClick=${() => pick(t.db, [t.name])}><span>${t.db}.${t.name}</span><small>${formatCount(t.rows)} rows, ${formatBytes(t.bytes)}</small></button>
+          <button type="button" class="choice" onClick=${() => pick(t.db, [t.name])}><span>${t.db}.${t.name}</span><small>
+            ${formatCount(t.rows)} rows, ${formatBytes(t.bytes)}</small></button>
           ${
             !single &&
             t.db === db &&
@@ -122,9 +123,14 @@ function RangeForm({ from, to, answered, zone, onRange }) {
     <form onSubmit=${apply}>
       <label>From<input value=${begin} onInput=${(/** @type {InputEvent} */ e) => setBegin(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       <label>To<input value=${end} onInput=${(/** @type {InputEvent} */ e) => setEnd(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
-      ${wrong && html`<p class="wrong" role="alert" data-ui="range-wrong">${wrong} ${swapped && html`<button type="button" class="text go" data-ui="swap-ends" onClick=${swap}>Swap them</button>`}</p>`}
+      ${
+        wrong &&
+        html`<p class="wrong" role="alert" data-ui="range-wrong">
+        ${wrong} ${swapped && html`<button type="button" class="text go" data-ui="swap-ends" onClick=${swap}>Swap them</button>`}</p>`
+      }
       <p class="quiet">Times in ${zone}. ${answered && html`On screen: ${formatTime(answered.from, zone)} – ${formatTime(answered.to, zone)}`}</p>
       <button class="button main">Apply</button><p class="shifts">
-        ${shift('← Earlier', 'The range before this one', -1, 1)}${shift('Later →', 'The range after this one', 1, 1)}${shift('Wider', 'Twice as long', 0, 2)}${shift('Narrower', 'Half as long', 0, 0.5)}</p>
+        ${shift('← Earlier', 'The range before this one', -1, 1)}${shift('Later →', 'The range after this one', 1, 1)}
+          ${shift('Wider', 'Twice as long', 0, 2)}${shift('Narrower', 'Half as long', 0, 0.5)}</p>
     </form>`;
 }

@@ -65,8 +65,14 @@ export function PipelineEditor({ stores, info, onReplay }) {
     ${pipelines.otherDraft.value && html`<${OtherDraft} pipelines=${pipelines} />`}
     <div class="pipe">
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /><span class="grow"></span>
-        ${mayWrite !== false && !pipelines.dry.error.value && html`<span class="quiet tab-hint" aria-hidden="true">Tab indents, <kbd>Esc</kbd> <kbd>Tab</kbd> leaves</span>`}</div>
-        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${samples.length > 0 ? marksOf(tested ? answer : null, steps) : undefined}
+        ${
+          mayWrite !== false &&
+          !pipelines.dry.error.value &&
+          html`<span class="quiet tab-hint"
+          aria-hidden="true">Tab indents, <kbd>Esc</kbd> <kbd>Tab</kbd> leaves</span>`
+        }</div>
+        <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])}
+          marks=${samples.length > 0 ? marksOf(tested ? answer : null, steps) : undefined}
           faults=${byLine(faults)} failing=${new Set(failures.map((f) => f.line))} notes=${notesOf(faults, failures)} onText=${pipelines.write}
           complete=${complete} readOnly=${mayWrite === false} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /><${Failures} failures=${failures} of=${samples.length} onLine=${toLine} /></section>
@@ -75,7 +81,8 @@ export function PipelineEditor({ stores, info, onReplay }) {
       ) => {
         e.preventDefault();
         void takeFile(pipelines, e.dataTransfer?.files);
-      }}><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} onTable=${compare} /></div>
+      }}><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span>
+        <${SampleMenu} stores=${stores} onTable=${compare} /></div>
         ${
           samples.length === 0
             ? html`<p class="quiet none">Paste some lines or records, or drop a file: each step is shown for each sample. They stay in this browser.</p>`
@@ -83,9 +90,22 @@ export function PipelineEditor({ stores, info, onReplay }) {
               onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
         }</section>
       <section class="pane" aria-label="Trace"><div class="head"><h2>Trace${record ? ` of sample ${chosen + 1}` : ''}</h2><span class="grow"></span>
-        <label class="quiet only-changes">only changes<input type="checkbox" class="switch" data-ui="only-changes" checked=${onlyChanges} onChange=${() => setOnlyChanges(!onlyChanges)} /></label></div>
-        <div class="scrolled">${record ? html`<${Trace} record=${record} plan=${steps} onlyChanges=${onlyChanges} onLine=${toLine} />` : html`<p class="quiet none">${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`}</div></section>
-      <section class="pane store" aria-label="What would be stored">${answer && samples.length > 0 ? html`<${StoredTables} answer=${answer} compared=${table !== ''}>${chooser}<//>` : html`<div class="head"><h2>What would be stored</h2><span class="grow"></span>${chooser}</div><p class="quiet none">The samples show it.</p>`}</section>
+        <label class="quiet only-changes">only changes<input type="checkbox" class="switch" data-ui="only-changes" checked=${onlyChanges}
+          onChange=${() => setOnlyChanges(!onlyChanges)} /></label></div>
+        <div class="scrolled">
+          ${
+            record
+              ? html`<${Trace} record=${record} plan=${steps} onlyChanges=${onlyChanges} onLine=${toLine} />`
+              : html`<p class="quiet none">
+          ${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`
+          }</div></section>
+      <section class="pane store" aria-label="What would be stored">
+        ${
+          answer && samples.length > 0
+            ? html`<${StoredTables} answer=${answer} compared=${table !== ''}>${chooser}<//>`
+            : html`<div class="head">
+        <h2>What would be stored</h2><span class="grow"></span>${chooser}</div><p class="quiet none">The samples show it.</p>`
+        }</section>
     </div>
     ${saves && html`<${SaveDialog} stores=${stores} info=${info} onClose=${() => setSaves(false)} />`}`;
 }
@@ -107,24 +127,41 @@ function Title({ stores, info, mayWrite, onSave, onReplay }) {
     ${version && pipelines.changed.value && html`<button class="text go" data-ui="discard" onClick=${pipelines.discard}>Discard</button>`}<span class="grow"></span>
     ${
       info &&
-      html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a><a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>
-      ${rejected > 0 && mayReplay ? html`<button class="button" data-ui="replay" onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>` : html`<a class="button wide" href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`}`
+      html`<a class="button" href=${formatPlace('pipelines', { name, view: 'versions' })}>Versions</a>
+        <a class="button" href=${formatPlace('pipelines', { name, view: 'diff' })}>Diff</a>
+      ${
+        rejected > 0 && mayReplay
+          ? html`<button class="button" data-ui="replay"
+        onClick=${onReplay}>Replay ${formatCount(rejected)} ${rejected === 1 ? 'reject' : 'rejects'}…</button>`
+          : html`<a class="button wide"
+        href=${formatPlace('rejects', { pipeline: name })}>Rejects</a>`
+      }`
     }
-    ${mayWrite === false && html`<span class="quiet" data-ui="may-not-write" title=${`Saving needs the privilege WRITE on ${pipelineTarget(name)}`}>You may not change it</span>`}
-    ${mayWrite && html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value || pipelines.isEmpty.value} onClick=${onSave}>Save as new version</button>`}</div>`;
+    ${
+      mayWrite === false &&
+      html`<span class="quiet" data-ui="may-not-write"
+      title=${`Saving needs the privilege WRITE on ${pipelineTarget(name)}`}>You may not change it</span>`
+    }
+    ${
+      mayWrite &&
+      html`<button class="button main" data-ui="save" disabled=${!pipelines.changed.value || pipelines.isEmpty.value}
+      onClick=${onSave}>Save as new version</button>`
+    }</div>`;
 }
 
 /** Says that another tab has a text that is not saved. Who has one here too does not lose it by a click. @param {{pipelines: import('../main.js').Stores['pipelines']}} props */
 function OtherDraft({ pipelines }) {
   return html`<div class="banner" data-ui="other-draft" role="status"><span>Another tab has, or had, a text of this pipeline that is not saved.</span>
-    ${!pipelines.changed.value && html`<button class="text go" data-ui="take-draft" onClick=${pipelines.takeOther}>Go on with it here</button>`}<button class="text go" data-ui="drop-draft" onClick=${pipelines.dropOther}>Forget it</button></div>`;
+    ${!pipelines.changed.value && html`<button class="text go" data-ui="take-draft" onClick=${pipelines.takeOther}>Go on with it here</button>`}
+      <button class="text go" data-ui="drop-draft" onClick=${pipelines.dropOther}>Forget it</button></div>`;
 }
 
 /** With which table the rows are compared. @param {{tables: {db: string, name: string}[], chosen: string, onChoose: (table: string) => void}} props */
 function TableChooser({ tables, chosen, onChoose }) {
   const names = tables.filter((t) => t.db === 'public').map((t) => t.name);
   const all = chosen && !names.includes(chosen) ? [chosen, ...names] : names;
-  return html`<label class="quiet compare-with">Compare with<select data-ui="compare-table" value=${chosen} onChange=${(/** @type {Event} */ e) => onChoose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
+  return html`<label class="quiet compare-with">Compare with<select data-ui="compare-table" value=${chosen}
+    onChange=${(/** @type {Event} */ e) => onChoose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
     <option value="">no table</option>${all.map((name) => html`<option value=${name}>${name}</option>`)}</select></label>`;
 }
 
@@ -139,7 +176,8 @@ function Tested({ stores }) {
   if (!dry.value.value) return null;
   const ago = now - tested.value;
   const did = stores.pipelines.samples.value.length > 0 ? 'tested' : 'checked';
-  return html`<span class="quiet" role="status">${did} ${ago < 1000 ? 'just now' : `${formatDuration(ago)} ago`}, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
+  return html`<span class="quiet" role="status">
+    ${did} ${ago < 1000 ? 'just now' : `${formatDuration(ago)} ago`}, in ${formatDuration(dry.value.value.execution_time_ms)}</span>`;
 }
 
 const mostRead = 1 << 20; // of a file
@@ -184,7 +222,9 @@ function SampleMenu({ stores, onTable }) {
         pipelines.setSamples(lines.split('\n'));
         setPastes(false);
       }}><p class="quiet">Lines of a log, or objects of JSON; at most 100.</p>
-        <textarea class="paste" data-ui="samples-text" aria-label="Samples" rows="12" value=${lines} onInput=${(/** @type {InputEvent} */ e) => setLines(/** @type {HTMLTextAreaElement} */ (e.currentTarget).value)}></textarea>
-        <p class="acts"><button class="button main" data-ui="take-samples">Take them</button><button type="button" class="button" onClick=${() => setPastes(false)}>Cancel</button></p></form><//>`
+        <textarea class="paste" data-ui="samples-text" aria-label="Samples" rows="12" value=${lines}
+          onInput=${(/** @type {InputEvent} */ e) => setLines(/** @type {HTMLTextAreaElement} */ (e.currentTarget).value)}></textarea>
+        <p class="acts"><button class="button main" data-ui="take-samples">Take them</button>
+          <button type="button" class="button" onClick=${() => setPastes(false)}>Cancel</button></p></form><//>`
     }`;
 }

@@ -20,7 +20,13 @@ export function Faults({ stores, onLine }) {
       ? html`<p>${error.message}</p>`
       : faults.value.map(
           (f) =>
-            html`<div>${onLine ? html`<button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button><p>${visible(explained(f))}</p>` : html`<span>line ${f.line}</span><pre>${f.message}${f.excerpt && `\n${f.excerpt}`}</pre>`}</div>`,
+            html`<div>
+              ${
+                onLine
+                  ? html`<button class="text go" onClick=${() => onLine(f.line)}>line ${f.line}</button><p>
+              ${visible(explained(f))}</p>`
+                  : html`<span>line ${f.line}</span><pre>${f.message}${f.excerpt && `\n${f.excerpt}`}</pre>`
+              }</div>`,
         )
   }</div>`;
 }
@@ -67,7 +73,12 @@ export function Failures({ failures, of, onLine }) {
   return html`<div class="faults" role="region" aria-label="Where samples fail" data-ui="failing">${failures.map(
     ({ line, records, first }) =>
       html`<div>${line > 0 ? html`<button class="text go" onClick=${() => onLine(line)}>line ${line}</button>` : html`<span>${first.step}</span>`}
-        <p>${formatCount(records)} of ${formatCount(of)} ${of === 1 ? 'sample' : 'samples'} ${records === 1 ? 'fails' : 'fail'} here. ${first.field ? html`Field <code>${first.field}</code>: ${visible(first.reason)}` : visible(sentence(first.reason))}</p></div>`,
+        <p>${formatCount(records)} of ${formatCount(of)} ${of === 1 ? 'sample' : 'samples'} ${records === 1 ? 'fails' : 'fail'} here. ${
+          first.field
+            ? html`Field <code>
+          ${first.field}</code>: ${visible(first.reason)}`
+            : visible(sentence(first.reason))
+        }</p></div>`,
   )}</div>`;
 }
 

@@ -48,9 +48,12 @@ export function Plot({ answer }) {
     ${name === 'series' && html`<option value="-1">none</option>`}${answer.columns.map((c, i) => html`<option value=${i}>${c.name}</option>`)}</select></label>`;
   return html`<div class="plot" data-ui="plot" ref=${box}><div class="subhead"><span class="orders" role="group" aria-label="Kind">${kinds.map(
     (k) => html`<button class="text" aria-pressed=${k === kind} onClick=${() => setKind(k)}>${k}</button>`,
-  )}</span><span class="grow"></span>${zoom && html`<button class="text go" data-ui="whole-plot" onClick=${() => setZoom(null)}>Whole range</button>`}${pick('x', 'X')}${pick('y', 'Y')}${pick('series', 'Series')}<button class="text" data-ui="plot-png" onClick=${save}>PNG</button></div>
-    <${Drawing} drawn=${kind === 'stacked' ? { ...drawn, series: stacked(drawn.series) } : drawn} kind=${kind} colours=${colours} onZoom=${(/** @type {[number, number]} */ range) => setZoom(range)} />
-    <p class="legend">${drawn.series.map((s, i) => html`<span><i style=${{ background: colours[i] }}></i>${s.name}</span>`)}${drawn.left > 0 && html`<span class="quiet">${drawn.left} more are not drawn</span>`}</p></div>`;
+  )}</span><span class="grow"></span>${zoom && html`<button class="text go" data-ui="whole-plot" onClick=${() => setZoom(null)}>Whole range</button>`}
+    ${pick('x', 'X')}${pick('y', 'Y')}${pick('series', 'Series')}<button class="text" data-ui="plot-png" onClick=${save}>PNG</button></div>
+    <${Drawing} drawn=${kind === 'stacked' ? { ...drawn, series: stacked(drawn.series) } : drawn} kind=${kind} colours=${colours}
+      onZoom=${(/** @type {[number, number]} */ range) => setZoom(range)} />
+    <p class="legend">${drawn.series.map((s, i) => html`<span><i style=${{ background: colours[i] }}></i>${s.name}</span>`)}
+      ${drawn.left > 0 && html`<span class="quiet">${drawn.left} more are not drawn</span>`}</p></div>`;
 }
 
 /**
@@ -100,15 +103,20 @@ function Drawing({ drawn, kind, colours, onZoom }) {
   return html`<div ref=${box} class="drawing"><svg width=${width} height=${height} role="img" onPointerDown=${(/** @type {PointerEvent} */ e) => {
     /** @type {Element} */ (e.currentTarget).setPointerCapture(e.pointerId);
     setBrush([placeOf(e), placeOf(e)]);
-  }} onPointerMove=${(/** @type {PointerEvent} */ e) => brush && setBrush([brush[0], placeOf(e)])} onPointerUp=${release} aria-label=${`${series.length} series, ${points.length} points, from ${formatCount(low)} to ${formatCount(high)}`}>
-    ${roundTicks(low, high, 6).map((t) => html`<line class="rule" x1=${left} x2=${width} y1=${Math.round(toY(t)) + 0.5} y2=${Math.round(toY(t)) + 0.5} /><text x=${left - 8} y=${toY(t) + 4} text-anchor="end">${formatCount(t)}</text>`)}
+  }} onPointerMove=${(/** @type {PointerEvent} */ e) => brush && setBrush([brush[0], placeOf(e)])} onPointerUp=${release}
+    aria-label=${`${series.length} series, ${points.length} points, from ${formatCount(low)} to ${formatCount(high)}`}>
+    ${roundTicks(low, high, 6).map(
+      (t) => html`<line class="rule" x1=${left} x2=${width} y1=${Math.round(toY(t)) + 0.5}
+      y2=${Math.round(toY(t)) + 0.5} /><text x=${left - 8} y=${toY(t) + 4} text-anchor="end">${formatCount(t)}</text>`,
+    )}
     ${ticksX.map((t) => html`<text x=${toX(t.at)} y=${height - 6} text-anchor="middle">${t.text.slice(0, 16)}</text>`)}
     ${(bars ? [...series].reverse() : series).map((s, i) => {
       const place = bars ? series.length - 1 - i : i;
       const colour = colours[place];
       if (kind === 'points') return s.points.map((p) => html`<circle cx=${toX(p[0])} cy=${toY(p[1])} r="2.5" style=${{ fill: colour, stroke: 'none' }} />`);
       if (bars)
-        return html`<${Bars} points=${s.points} colour=${colour} toX=${toX} toY=${toY} slot=${slot} part=${kind === 'bars' ? place : 0} parts=${kind === 'bars' ? series.length : 1} />`;
+        return html`<${Bars} points=${s.points} colour=${colour} toX=${toX} toY=${toY} slot=${slot} part=${kind === 'bars' ? place : 0}
+          parts=${kind === 'bars' ? series.length : 1} />`;
       if (s.points.length === 1) return html`<circle cx=${toX(s.points[0][0])} cy=${toY(s.points[0][1])} r="2.5" style=${{ fill: colour, stroke: 'none' }} />`;
       return html`<polyline points=${s.points.map((p) => `${toX(p[0]).toFixed(1)},${toY(p[1]).toFixed(1)}`).join(' ')} style=${{ stroke: colour }} />`;
     })}

@@ -26,8 +26,10 @@ export function RowDifferences({ a, b, shape, zone, onClose }) {
     ${
       found.length === 0
         ? html`<p class="none">All fields of the two rows are the same.</p>`
-        : html`<div class="rowdiff" tabindex="0" role="group" aria-label="Differences"><table data-ui="row-differences"><thead><tr><th scope="col">field</th><th scope="col">${head(a)}</th><th scope="col">${head(b)}</th></tr></thead>
+        : html`<div class="rowdiff" tabindex="0" role="group" aria-label="Differences"><table data-ui="row-differences"><thead><tr>
+          <th scope="col">field</th><th scope="col">${head(a)}</th><th scope="col">${head(b)}</th></tr></thead>
           <tbody>${found.map((field) => html`<tr><th scope="row">${field.name}</th>${cell(field.a)}${cell(field.b)}</tr>`)}</tbody></table></div>`
     }
-    <p class="acts"><span class="quiet grow">${formatCount(found.length)} ${found.length === 1 ? 'field differs' : 'fields differ'}; times in ${zone}${cut ? '; long values are compared by their first 1,024 bytes' : ''}</span><button class="button" onClick=${onClose}>Close</button></p><//>`;
+    <p class="acts"><span class="quiet grow">${formatCount(found.length)} ${found.length === 1 ? 'field differs' : 'fields differ'}; times in ${zone}
+      ${cut ? '; long values are compared by their first 1,024 bytes' : ''}</span><button class="button" onClick=${onClose}>Close</button></p><//>`;
 }

@@ -9,7 +9,8 @@ import { Marked } from './marked.js';
 
 /** A line with the time, which a reader drew. @param {{row: import('../lib/line.js').Row, index: number, zone: string}} props */
 export function MarkLine({ row, index, zone }) {
-  return html`<div class="row marker" role="row" aria-rowindex=${index + 1} data-ui="marker"><span role="gridcell">marked at ${partsOfTime(row.time, zone).time}</span></div>`;
+  return html`<div class="row marker" role="row" aria-rowindex=${index + 1} data-ui="marker">
+    <span role="gridcell">marked at ${partsOfTime(row.time, zone).time}</span></div>`;
 }
 
 /** @param {any} props those of Rows, and of the row itself */
@@ -28,7 +29,8 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
       const open = /** @type {HTMLTimeElement | null | undefined} */ (element.closest('[role=grid]')?.querySelector('.row.on time'));
       element.title = describeTime(row.time, zone, Date.now(), open?.dateTime);
     };
-    return html`<time role="gridcell" data-ui="row-time" datetime=${row.time} onMouseEnter=${describe}>${time.time}<s>${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
+    return html`<time role="gridcell" data-ui="row-time" datetime=${row.time} onMouseEnter=${describe}>${time.time}<s>
+      ${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
     <em role="gridcell">${levelWord(level, word, shape.scheme)}</em>
     ${columns.map(
       (/** @type {string} */ name) =>

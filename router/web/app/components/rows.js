@@ -59,7 +59,8 @@ export function Rows(props) {
     const data = at(index);
     if (!data) return html`<div class="row" role="row" key=${`empty-${index}`}><span role="gridcell">…</span></div>`;
     if (data.mark) return html`<${MarkLine} key=${data.id} row=${data} index=${index} zone=${zone} />`;
-    return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths} chosen=${index >= first && index <= last} whole=${index === unfolded} />`;
+    return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths}
+      chosen=${index >= first && index <= last} whole=${index === unfolded} />`;
   }
 
   /** @param {ClipboardEvent} event */
@@ -81,7 +82,8 @@ export function Rows(props) {
       <span>time, ${zone}</span><span>level</span>
       ${
         columnTools
-          ? html`<${ColumnHeads} columns=${heads} onMove=${columnTools.onMove} onWidth=${(/** @type {number} */ i, /** @type {number} */ width) => columnTools.onWidth(columns[i], width)} />`
+          ? html`<${ColumnHeads} columns=${heads} onMove=${columnTools.onMove}
+            onWidth=${(/** @type {number} */ i, /** @type {number} */ width) => columnTools.onWidth(columns[i], width)} />`
           : heads.map((c) => html`<span class="col" style=${{ width: `${c.width}px` }} title=${c.title}>${c.name}</span>`)
       }
       <span>${shape.message ? `${shape.message} and the rest` : 'fields'}</span>

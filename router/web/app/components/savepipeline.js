@@ -45,9 +45,16 @@ export function SaveDialog({ stores, info, onClose }) {
           : 'It was not tried on samples.'
     }</p>
     ${refused && html`<${Faults} stores=${stores} />`}
-    ${conflict && html`<p class="wrong" role="alert">A newer version was stored meanwhile. <button type="button" class="text go" data-ui="rebase" onClick=${pipelines.rebase}>Compare with it</button> Then you can save this text after it, or <button type="button" class="text go" onClick=${() => void pipelines.load().then(onClose)}>close</button> and change it first.</p>`}
+    ${
+      conflict &&
+      html`<p class="wrong" role="alert">A newer version was stored meanwhile. <button type="button" class="text go" data-ui="rebase"
+      onClick=${pipelines.rebase}>Compare with it</button> Then you can save this text after it, or <button type="button" class="text go"
+      onClick=${() => void pipelines.load().then(onClose)}>close</button> and change it first.</p>`
+    }
     ${before ? html`<${DiffView} before=${before.pipeline} after=${pipelines.draft.value} />` : html`<p>The first version of ${name}.</p>`}
-    <label>Note<input data-ui="note" autofocus maxlength="200" placeholder="What changes, and why" value=${note} onInput=${(/** @type {InputEvent} */ e) => setNote(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+    <label>Note<input data-ui="note" autofocus maxlength="200" placeholder="What changes, and why" value=${note}
+      onInput=${(/** @type {InputEvent} */ e) => setNote(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
     ${!conflict && html`<${ErrorPanel} latest=${pipelines.saving} what="Saving" inForm />`}
-    <p class="acts"><button class="button main" data-ui="save-now" disabled=${pipelines.saving.since.value > 0 || conflict || refused}>${info ? 'Save as new version' : 'Save'}</button><button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
+    <p class="acts"><button class="button main" data-ui="save-now" disabled=${pipelines.saving.since.value > 0 || conflict || refused}>
+      ${info ? 'Save as new version' : 'Save'}</button><button type="button" class="button" onClick=${onClose}>Cancel</button></p></form><//>`;
 }

@@ -11,7 +11,8 @@ import { ErrorPanel } from './states.js';
 
 /** @param {{stores: import('../main.js').Stores, frozen: () => string}} props frozen: the address with the range on screen */
 export function ShareMenu(props) {
-  return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`<${ShareChoices} ...${props} onDone=${close} />`}<//>`;
+  return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">
+    ${(/** @type {() => void} */ close) => html`<${ShareChoices} ...${props} onDone=${close} />`}<//>`;
 }
 
 /** @param {Parameters<typeof ShareMenu>[0] & {onDone: () => void}} props */
@@ -36,7 +37,11 @@ export function ShareChoices({ stores, frozen, onDone }) {
   const copy = (link) => void (link.length > longestAddress ? short(link) : copyText(link));
 
   return html`<button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (onDone(), copy(frozen()))}>Copy link with these exact times</button>
-    ${moves && html`<button class="choice" data-ui="copy-moving" onClick=${() => (onDone(), copyText(location.href))}>Copy link to “${rangeText(from, to, prefs.zone.value)}”, which moves on</button>`}
+    ${
+      moves &&
+      html`<button class="choice" data-ui="copy-moving"
+      onClick=${() => (onDone(), copyText(location.href))}>Copy link to “${rangeText(from, to, prefs.zone.value)}”, which moves on</button>`
+    }
     <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (onDone(), void short(frozen()))}>Copy short link</button>`;
 }
 
@@ -46,7 +51,8 @@ export function ShareChoices({ stores, frozen, onDone }) {
  *   user: who is signed in; without users everything is everybody's
  */
 export function SavedMenu(props) {
-  return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved" ui="saved" class="text change">${(/** @type {() => void} */ close) => html`<${SavedList} ...${props} onDone=${close} />`}<//>`;
+  return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved" ui="saved" class="text change">
+    ${(/** @type {() => void} */ close) => html`<${SavedList} ...${props} onDone=${close} />`}<//>`;
 }
 
 /**
@@ -55,10 +61,13 @@ export function SavedMenu(props) {
  */
 export function SavedItems({ saved, user, onOpen }) {
   return html`<ul>${saved.list.value.value?.map(
-    (
-      s,
-    ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => onOpen(s.value.address)}>${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
-        ${saved.seen(s.name, user) === s && html`<button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button>`}</li>`,
+    (s) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => onOpen(s.value.address)}>
+      ${visible(s.name)}<small>${s.owner && `${s.shared ? 'shared by ' : ''}${s.owner}`}</small></button>
+        ${
+          saved.seen(s.name, user) === s &&
+          html`<button class="text" aria-label=${`Remove ${s.name}`}
+          onClick=${() => void saved.remove(s).then((gone) => gone && toast(`${s.name} is removed.`))}>✕</button>`
+        }</li>`,
   )}</ul>`;
 }
 
@@ -84,7 +93,10 @@ export function SavedList({ saved, place, user, what = 'search', onDone }) {
   return html`<${ErrorPanel} latest=${saved.list} what="Asking for what is saved" />
     ${list?.length === 0 && html`<p class="quiet">No ${what} is saved yet.</p>`}
     <${SavedItems} saved=${saved} user=${user} onOpen=${(/** @type {string} */ address) => (onDone(), place.go(address))} />
-    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+" title="A name without / and \\" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^\\/]+"
+      title="A name without / and \\" value=${name}
+      onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${user && html`<label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>`}
-      <${ErrorPanel} latest=${saved.changing} what="Changing what is saved" /><button class="button main" data-ui="save-search">${known ? 'Replace' : 'Save'}</button></form>`;
+      <${ErrorPanel} latest=${saved.changing} what="Changing what is saved" /><button class="button main" data-ui="save-search">
+        ${known ? 'Replace' : 'Save'}</button></form>`;
 }

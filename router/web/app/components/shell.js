@@ -31,8 +31,17 @@ export function TopBar({ pages, page, stores }) {
   const rejected = stores.rejectCount.total.value.value ?? 0;
   return html`<header class="top">
     <button class="button skip" data-ui="skip" onClick=${toContent}>Go to the content</button>
-    <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
-    <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}${id === 'rejects' && rejected > 0 && html` <small title=${`${formatCount(rejected)} in the last day`}>${rejected > 99 ? '99+' : rejected}</small>`}</a>`)}</nav>
+    <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" />
+      <circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" />
+      <circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
+    <nav aria-label="Pages">
+      ${pages
+        .filter((p) => p.bar !== false)
+        .map(
+          ({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`}
+      aria-current=${id === page ? 'page' : undefined}>${name}
+      ${id === 'rejects' && rejected > 0 && html` <small title=${`${formatCount(rejected)} in the last day`}>${rejected > 99 ? '99+' : rejected}</small>`}</a>`,
+        )}</nav>
     <span class="grow"></span><${Palette} stores=${stores} pages=${pages} />
     ${
       state &&
@@ -42,7 +51,13 @@ export function TopBar({ pages, page, stores }) {
     }
     <a class="button" data-ui="nav-add" href="/dashboard/add" aria-current=${page === 'add' ? 'page' : undefined}>Add data</a>
     <${ThemePicker} prefs=${prefs} />
-    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>Settings${stores.signIn.user.value && html` <small title=${stores.signIn.user.value}>${stores.signIn.user.value}</small>`}${!stores.signIn.canManage.value && html` <small>${mostOf(stores.signIn.session.value)}</small>`}</a>
+    <a class="user" data-ui="nav-settings" href="/dashboard/settings"
+      aria-current=${page === 'settings' ? 'page' : undefined}>Settings${
+        stores.signIn.user.value &&
+        html` <small title=${stores.signIn.user.value}>
+      ${stores.signIn.user.value}</small>`
+      }
+      ${!stores.signIn.canManage.value && html` <small>${mostOf(stores.signIn.session.value)}</small>`}</a>
   </header>`;
 }
 
@@ -85,7 +100,8 @@ export function Banner({ stores, page }) {
   }, [gone]);
   if (gone) return html`<div class="banner" data-ui="banner" role="alert"><${Gone} health=${health} /></div>`;
   if (stores.signIn.otherVersion.value) {
-    return html`<div class="banner" data-ui="banner" role="alert">The server's version has changed. <button class="text go" data-ui="reload" onClick=${() => location.reload()}>Reload the page</button></div>`;
+    return html`<div class="banner" data-ui="banner" role="alert">The server's version has changed. <button class="text go" data-ui="reload"
+      onClick=${() => location.reload()}>Reload the page</button></div>`;
   }
   if (!problem || page === 'cluster') return null;
   return html`<div class="banner" data-ui="banner" role="alert"><span>${sentence(problem.text)}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;
@@ -107,7 +123,8 @@ export function KeyHelp({ keys }) {
   const rows = keyRows(keys.layers.value);
   // The list has the focus, so that it shows its begin and scrolls by keys.
   return html`<${Dialog} title="Keys" class="keys" onClose=${() => setOpen(false)}>
-    <div class="keylist" tabindex="0" autofocus role="region" aria-label="Keys of this page"><dl>${rows.map(({ keys, what }) => html`<div><dt>${keys.map((key, i) => html`${i > 0 && ' '}<kbd>${key}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl></div>
+    <div class="keylist" tabindex="0" autofocus role="region" aria-label="Keys of this page"><dl>
+      ${rows.map(({ keys, what }) => html`<div><dt>${keys.map((key, i) => html`${i > 0 && ' '}<kbd>${key}</kbd>`)}</dt><dd>${what}</dd></div>`)}</dl></div>
     <p class="acts"><button class="button" onClick=${() => setOpen(false)}>Close</button></p><//>`;
 }
 

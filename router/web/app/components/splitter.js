@@ -35,7 +35,8 @@ export function Splitter({ side, width, least, most, label, onWidth, onClose }) 
     take(width + by * towards);
   }
 
-  return html`<div class=${`splitter ${side}`} role="separator" tabindex="0" aria-orientation="vertical" aria-label=${label} aria-valuenow=${width} aria-valuemin=${least} aria-valuemax=${most}
+  return html`<div class=${`splitter ${side}`} role="separator" tabindex="0" aria-orientation="vertical" aria-label=${label} aria-valuenow=${width}
+    aria-valuemin=${least} aria-valuemax=${most}
     data-ui=${`splitter-${side}`} onKeyDown=${key}
     onPointerDown=${(/** @type {PointerEvent} */ e) => {
       begin.current = { x: e.clientX, width };

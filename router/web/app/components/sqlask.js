@@ -33,8 +33,13 @@ export function AskFirst({ text, db, tables, signIn, onNo, onYes }) {
   return html`<${Dialog} title=${title} onClose=${onNo}>
     ${losses.map((loss) => html`<p data-ui="loss">${!act && html`<b>${actOf(loss)}.</b> `}${consequence(loss, db, tables)}</p>`)}
     <pre class="asked" tabindex="0">${visibleLines(text.slice(0, mostShown))}${text.length > mostShown && ' …'}</pre>
-    ${lacks && html`<p class="wrong" data-ui="lacks">This needs the privilege ${privileges[lacks.verb]} on ${visible(`${lacks.db || db}.${lacks.name}`)}, which ${signIn.user.value} does not have.</p>`}
-    <p class="acts"><button class=${`button main ${losses.length > 0 ? 'danger' : ''}`} data-ui="run-anyway" disabled=${lacks !== undefined} onClick=${onYes}>${act ? verbs[only.verb] : changes.length > 1 ? 'Run them' : 'Run it'}</button>
+    ${
+      lacks &&
+      html`<p class="wrong"
+      data-ui="lacks">This needs the privilege ${privileges[lacks.verb]} on ${visible(`${lacks.db || db}.${lacks.name}`)}, which ${signIn.user.value} does not have.</p>`
+    }
+    <p class="acts"><button class=${`button main ${losses.length > 0 ? 'danger' : ''}`} data-ui="run-anyway" disabled=${lacks !== undefined}
+      onClick=${onYes}>${act ? verbs[only.verb] : changes.length > 1 ? 'Run them' : 'Run it'}</button>
       <button class="button" data-ui="close-dialog" autofocus onClick=${onNo}>Cancel</button></p><//>`;
 }
 

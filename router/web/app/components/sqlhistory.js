@@ -15,7 +15,8 @@ function saidOf({ at, ms, failed, cancelled }) {
 
 /** @param {{sql: import('../main.js').Stores['sql']}} props */
 export function HistoryMenu({ sql }) {
-  return html`<${Menu} button=${html`<span>History</span>`} label="Statements that ran" ui="history" class="text change" panelClass="history">${(/** @type {() => void} */ close) => html`<${HistoryList} sql=${sql} onDone=${close} />`}<//>`;
+  return html`<${Menu} button=${html`<span>History</span>`} label="Statements that ran" ui="history" class="text change" panelClass="history">
+    ${(/** @type {() => void} */ close) => html`<${HistoryList} sql=${sql} onDone=${close} />`}<//>`;
 }
 
 /** @param {{sql: import('../main.js').Stores['sql'], onDone: () => void}} props */
@@ -30,7 +31,8 @@ function HistoryList({ sql, onDone }) {
     <ul>${found.slice(0, mostShown).map((run) => {
       const { text } = run;
       const line = visible(text.replace(/\s+/g, ' ').slice(0, 300));
-      return html`<li key=${text}><button class="choice" data-ui="history-statement" title=${visibleLines(text.slice(0, 2000))} onClick=${() => (onDone(), sql.open(text))}><span>${line}</span><small class=${run.failed ? 'bad' : ''}>${saidOf(run)}</small></button>
+      return html`<li key=${text}><button class="choice" data-ui="history-statement" title=${visibleLines(text.slice(0, 2000))}
+        onClick=${() => (onDone(), sql.open(text))}><span>${line}</span><small class=${run.failed ? 'bad' : ''}>${saidOf(run)}</small></button>
         <button class="text" aria-label=${`Forget ${line.slice(0, 60)}`} onClick=${() => sql.forget(text)}>✕</button></li>`;
     })}</ul>
     ${found.length > mostShown && html`<p class="quiet">The first ${formatCount(mostShown)} of ${formatCount(found.length)}.</p>`}

@@ -23,13 +23,24 @@ export function SqlNames({ stores, onInsert, onClose }) {
     void columns.run(async (signal) => (await stores.api.sql(statement, { signal })).rows.map(([name, type]) => [String(name), String(type)]), key);
   }
 
-  return html`<section class="pane sqlnames" aria-label="Tables"><h2 class="hidden">Tables</h2><div class="head"><input class="find" type="search" placeholder="Find a table" aria-label="Find a table" value=${find}
-      onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><button class="text small-only" aria-label="Close the tables" onClick=${onClose}>✕</button></div>
+  return html`<section class="pane sqlnames" aria-label="Tables"><h2 class="hidden">Tables</h2><div class="head">
+    <input class="find" type="search" placeholder="Find a table" aria-label="Find a table" value=${find}
+      onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
+        <button class="text small-only" aria-label="Close the tables" onClick=${onClose}>✕</button></div>
     <div class="fields">${shown.map((t) => {
       const key = `${t.db}.${t.name}`;
       const name = t.db === stores.sql.db() ? t.name : key;
-      return html`<div key=${key}><h3 class=${open === key ? 'open' : ''}><button aria-expanded=${open === key} title=${key} onClick=${() => toggle(t)}>${name}</button><span>${formatCount(t.rows)}</span>
-        <button class="text col" aria-label=${`Write the name ${name}`} onClick=${() => (t.db === stores.sql.db() ? write(t.name) : onInsert(`${t.db}.${quoteName(t.name)}`))}>write</button></h3>
-        ${open === key && html`<ul class="values names">${columns.value.value?.map(([column, type]) => html`<li><button class="only" onClick=${() => write(column)}>${column}</button><span>${type}</span></li>`)}</ul>`}</div>`;
+      return html`<div key=${key}><h3 class=${open === key ? 'open' : ''}>
+        <button aria-expanded=${open === key} title=${key} onClick=${() => toggle(t)}>${name}</button><span>${formatCount(t.rows)}</span>
+        <button class="text col" aria-label=${`Write the name ${name}`}
+          onClick=${() => (t.db === stores.sql.db() ? write(t.name) : onInsert(`${t.db}.${quoteName(t.name)}`))}>write</button></h3>
+        ${
+          open === key &&
+          html`<ul class="values names">
+          ${columns.value.value?.map(
+            ([column, type]) => html`<li><button class="only" onClick=${() => write(column)}>${column}</button><span>
+          ${type}</span></li>`,
+          )}</ul>`
+        }</div>`;
     })}</div></section>`;
 }

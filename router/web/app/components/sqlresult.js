@@ -30,7 +30,8 @@ export function Results({ stores, tab, answer }) {
     all.length > 1 &&
     html`<div class="answers" role="group" aria-label="Answers">${all.map(
       (_, i) =>
-        html`<button class="text" data-ui="answer" aria-pressed=${i === at} title=${visibleLines(statements[i]?.slice(0, 300) ?? '')} onClick=${() => setChosen({ of: answer, at: i })}>${i + 1} <code>${visible((statements[i] ?? '').replace(/\s+/g, ' ').slice(0, 24))}</code></button>`,
+        html`<button class="text" data-ui="answer" aria-pressed=${i === at} title=${visibleLines(statements[i]?.slice(0, 300) ?? '')}
+          onClick=${() => setChosen({ of: answer, at: i })}>${i + 1} <code>${visible((statements[i] ?? '').replace(/\s+/g, ' ').slice(0, 24))}</code></button>`,
     )}</div>`
   }<${Result} stores=${stores} tab=${tab} answer=${all[at] ?? answer} statement=${one} />`;
 }
@@ -57,7 +58,14 @@ function Result({ stores, tab, answer, statement }) {
         ([id, name]) => html`<button class="text" data-ui=${`tab-${id}`} aria-pressed=${id === view} onClick=${() => sql.show(id)}>${name}</button>`,
       )}</div>`
     }<h2>${said}</h2>
-      <span class="quiet wide">${columns.length > 0 && `${columns.length} ${columns.length === 1 ? 'column' : 'columns'} · `}${formatDuration(answer.ms)}${read && html` · <span data-ui="segments-read" title="By EXPLAIN; Plan says more">${formatCount(read.segments)} of ${formatCount(read.of)} ${read.of === 1 ? 'segment' : 'segments'}</span>`}</span><span class="grow"></span>
+      <span class="quiet wide">${columns.length > 0 && `${columns.length} ${columns.length === 1 ? 'column' : 'columns'} · `}
+        ${formatDuration(answer.ms)}
+        ${
+          read &&
+          html` · <span data-ui="segments-read" title="By EXPLAIN; Plan says more">
+        ${formatCount(read.segments)} of ${formatCount(read.of)} ${read.of === 1 ? 'segment' : 'segments'}</span>`
+        }</span>
+        <span class="grow"></span>
       ${columns.length > 0 && html`<${Take} answer=${answer} order=${order} statement=${statement} db=${sql.db()} />`}
       <button class="text" onClick=${() => copyText(curlOf(request, location.origin, stores.signIn.user.value))}>Copy as curl</button></div>
     ${
@@ -171,9 +179,11 @@ function Grid({ answer, order, sort, onSort }) {
         onDblClick=${() => open(index, i)} onClick=${() => setAt({ row: index, column: i })}>${visible(text)}</span>`;
     })}</div>`;
   return html`<div class="grid" onKeyDown=${key} onCopy=${copy}><div class="gridwidth" style=${{ minWidth: `${widths.reduce((sum, w) => sum + w, 0)}px` }}>
-      <div class="colhead" role="group" aria-label="Columns"><${ColumnHeads} columns=${heads} onWidth=${(/** @type {number} */ i, /** @type {number} */ width) => setWidened({ ...widened, [i]: width })}
+      <div class="colhead" role="group" aria-label="Columns">
+        <${ColumnHeads} columns=${heads} onWidth=${(/** @type {number} */ i, /** @type {number} */ width) => setWidened({ ...widened, [i]: width })}
         onSort=${(/** @type {number} */ i) => onSort(sort?.by !== i ? { by: i, down: false } : sort.down ? null : { by: i, down: true })} /></div>
-      <${VirtualList} count=${rows.length} height=${24} label=${`${rows.length} rows; arrows move, Enter opens a cell`} focus=${at.row} resetKey=${`${order[0]} ${sort?.by} ${sort?.down}`} row=${row} /></div>
+      <${VirtualList} count=${rows.length} height=${24} label=${`${rows.length} rows; arrows move, Enter opens a cell`} focus=${at.row}
+        resetKey=${`${order[0]} ${sort?.by} ${sort?.down}`} row=${row} /></div>
       ${opened && html`<${Cell} ...${opened} onClose=${() => setOpened(null)} />`}</div>`;
 }
 
@@ -227,7 +237,8 @@ function Plan({ sql, tab, statement }) {
   useEffect(() => void sql.explain(statement), [statement]);
   const rows = tab.plan.value.value?.rows ?? [];
   const read = rows.find(([key]) => key === 'segments')?.[1];
-  return html`<div class="scrolled plan" data-ui="plan"><${Progress} since=${tab.plan.since.value} onCancel=${tab.plan.cancel} /><${ErrorPanel} latest=${tab.plan} what="EXPLAIN ANALYZE" />
+  return html`<div class="scrolled plan" data-ui="plan"><${Progress} since=${tab.plan.since.value} onCancel=${tab.plan.cancel} />
+    <${ErrorPanel} latest=${tab.plan} what="EXPLAIN ANALYZE" />
     ${
       read &&
       html`<ul class="read" data-ui="plan-read">${String(read)

@@ -50,7 +50,8 @@ export function StatementForm({
     latest.error.value = null; // it is about other values
     setValues({ ...values, ...changed });
   };
-  return html`<${Confirm} title=${title} word=${typed} action=${typed ? title : 'Run it'} busy=${latest.since.value > 0} onYes=${() => latest.since.value > 0 || onRun(values)}
+  return html`<${Confirm} title=${title} word=${typed} action=${typed ? title : 'Run it'} busy=${latest.since.value > 0}
+    onYes=${() => latest.since.value > 0 || onRun(values)}
     onClose=${() => {
       latest.error.value = null;
       onClose();
@@ -59,7 +60,8 @@ export function StatementForm({
     ${children}
     ${asks.map(
       ([key, label, kind]) =>
-        html`<label>${label}<${Input} name=${key} label=${label} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]} proposals=${proposals[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => change({ [key]: v })} /></label>`,
+        html`<label>${label}<${Input} name=${key} label=${label} kind=${kind} choices=${choices[kind]} pattern=${patterns[kind]}
+          proposals=${proposals[kind]} value=${values[key]} onValue=${(/** @type {string} */ v) => change({ [key]: v })} /></label>`,
     )}
     ${said && html`<p class="quiet" role="status" data-ui="form-remark">${said}</p>`}
     <pre class="asked">${statement(values)}</pre>
@@ -73,10 +75,14 @@ function Input({ name, label, kind, choices, pattern, proposals, value, onValue 
   const take = (/** @type {Event} */ e) => onValue(/** @type {HTMLInputElement} */ (e.currentTarget).value);
   if (!choices) {
     const [type, complete] = kind === 'password' ? [shown ? 'text' : 'password', 'new-password'] : ['text', 'off'];
-    const input = html`<input required=${kind !== 'text?'} type=${type} data-ui=${`ask-${name}`} aria-label=${kind === 'password' ? label : undefined} autocomplete=${complete} spellcheck=${false} pattern=${pattern?.pattern} title=${pattern?.title} list=${proposals ? list : undefined} value=${value} onInput=${take} />
+    const input = html`<input required=${kind !== 'text?'} type=${type} data-ui=${`ask-${name}`} aria-label=${kind === 'password' ? label : undefined}
+      autocomplete=${complete} spellcheck=${false} pattern=${pattern?.pattern} title=${pattern?.title} list=${proposals ? list : undefined}
+      value=${value} onInput=${take} />
       ${proposals && html`<datalist id=${list}>${proposals.map((text) => html`<option value=${text}></option>`)}</datalist>`}`;
     if (kind !== 'password') return input;
-    return html`<span class="password">${input}<button type="button" class="text" data-ui=${`show-${name}`} aria-pressed=${shown} onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button></span>`;
+    return html`<span class="password">${input}<button type="button" class="text" data-ui=${`show-${name}`} aria-pressed=${shown}
+      onClick=${() => setShown(!shown)}>${shown ? 'Hide' : 'Show'}</button></span>`;
   }
-  return html`<select required data-ui=${`ask-${name}`} value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}${choices.map((c) => [c].flat()).map(([id, name = id]) => html`<option value=${id}>${name}</option>`)}</select>`;
+  return html`<select required data-ui=${`ask-${name}`} value=${value} onChange=${take}>${kind === 'column' && html`<option value="">Choose</option>`}
+    ${choices.map((c) => [c].flat()).map(([id, name = id]) => html`<option value=${id}>${name}</option>`)}</select>`;
 }

@@ -30,16 +30,30 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, onText, inForm 
     <p><b>${what} failed:</b> ${said(error)}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
     ${
       error.nearest.length > 0 &&
-      html`<p>Similar: ${error.nearest.map((name) => (onNearest ? html`<button type="button" class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
+      html`<p>Similar: ${error.nearest.map((name) =>
+        onNearest
+          ? html`<button type="button" class="text go" data-ui="nearest"
+        onClick=${() => onNearest(name)}>${name}</button> `
+          : `${name} `,
+      )}</p>`
     }
-    ${error.status === 403 && html`<p>Your user does not have the right for this. <a class="text go" href="/dashboard/settings">See who you are, or sign in as somebody else</a></p>`}
+    ${
+      error.status === 403 &&
+      html`<p>Your user does not have the right for this. <a class="text go"
+      href="/dashboard/settings">See who you are, or sign in as somebody else</a></p>`
+    }
     <p class="quiet">${error.code ? `Code ${error.code}. ` : ''}${error.status ? `HTTP ${error.status}.` : ''}
       ${waits > 0 && html` <${Countdown} until=${waits} />`}</p>
     <p class="acts">
       ${!inForm && html`<button type="button" class="button" data-ui="retry" onClick=${latest.again}>Try again</button>`}
       ${onText && error.at && html`<button type="button" class="button" data-ui="as-text" onClick=${onText}>Search for it as text</button>`}
       ${onPartial && unreachable.includes(error.code) && html`<button type="button" class="button" data-ui="partial" onClick=${onPartial}>Show the rest</button>`}
-      ${error.request && !error.request.secret && html`<button type="button" class="text" data-ui="copy-curl" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin, error.user))}>Copy as curl</button>`}
+      ${
+        error.request &&
+        !error.request.secret &&
+        html`<button type="button" class="text" data-ui="copy-curl"
+        onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin, error.user))}>Copy as curl</button>`
+      }
     </p>
   </div>`;
 }
@@ -75,7 +89,8 @@ export function useNow(every) {
  */
 export function Progress({ since, onCancel }) {
   if (!since) return html`<div class="progress"></div>`;
-  return html`<div class="progress on"><span role="progressbar" aria-label="Loading"></span>${onCancel && html`<${Elapsed} since=${since} onCancel=${onCancel} />`}</div>`;
+  return html`<div class="progress on"><span role="progressbar" aria-label="Loading"></span>
+    ${onCancel && html`<${Elapsed} since=${since} onCancel=${onCancel} />`}</div>`;
 }
 
 /**
@@ -97,7 +112,9 @@ export function Elapsed({ since, onCancel, slow }) {
 export function Missing({ missing, onAgain }) {
   if (!missing) return null;
   const parts = [...(missing.shards ?? []), ...(missing.segments ?? [])];
-  return html`<div class="banner" data-ui="partial" role="alert"><span>${parts.length} ${parts.length === 1 ? 'part' : 'parts'} did not answer: rows are missing, and counts are too low. ${parts.slice(0, 3).join('; ')}${parts.length > 3 && ' …'}</span>
+  return html`<div class="banner" data-ui="partial" role="alert"><span>
+    ${parts.length} ${parts.length === 1 ? 'part' : 'parts'} did not answer: rows are missing, and counts are too low. ${parts.slice(0, 3).join('; ')}
+    ${parts.length > 3 && ' …'}</span>
     <button class="text go" onClick=${onAgain}>Ask for all</button></div>`;
 }
 
@@ -114,13 +131,15 @@ export function useLate(ms) {
 /** Shown in place of the first rows if they take longer than a moment. */
 export function Skeleton() {
   if (!useLate(150)) return html`<div class="waits"></div>`;
-  return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: 14 }, (_, i) => html`<p key=${i} style=${{ width: `${38 + ((i * 29) % 47)}%` }}></p>`)}</div>`;
+  return html`<div class="skeleton" aria-hidden="true">
+    ${Array.from({ length: 14 }, (_, i) => html`<p key=${i} style=${{ width: `${38 + ((i * 29) % 47)}%` }}></p>`)}</div>`;
 }
 
 /** @param {{title: string, children?: unknown}} props */
 export function Empty({ title, children }) {
   return html`<div class="empty-panel" data-ui="empty">
-    <svg width="56" height="56" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /></svg>
+    <svg width="56" height="56" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" />
+      <circle cx="14.5" cy="13.2" r="3.9" /></svg>
     <h2>${title}</h2>${children}
   </div>`;
 }

@@ -87,11 +87,18 @@ function Facts({ info, lastRow, zone }) {
 /** @param {{fields: import('../stores/explore.js').Field[], rows: any[]}} props */
 function Columns({ fields, rows }) {
   return html`<h3 class="head">Columns<span class="quiet">${formatCount(fields.length)}; of the newest 1,000 rows: how many have a value</span></h3>
-    <div class="wide-table" tabindex="0" role="region" aria-label="Columns of the table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
+    <div class="wide-table" tabindex="0" role="region" aria-label="Columns of the table"><table><thead><tr><th>name</th><th>type</th><th>index</th>
+      <th class="r">filled</th><th>newest values</th></tr></thead>
     <tbody>${fields.map((f) => {
       const values = [...new Set(rows.map((row) => valueText(row.v[f.name])).filter(Boolean))].slice(0, 3);
       return html`<tr><td>${f.name}${f.role && html`<small>${f.role}</small>`}</td><td>${f.type}</td><td>${f.index ?? ''}</td>
-        <td class="r">${Math.round(f.fill * 100)} %</td><td class="samples" title=${values.join(', ').slice(0, 500)}>${values.length === 0 && f.fill > 0 ? html`<span class="quiet">none in the newest ${newestRows} rows</span>` : visible(values.join(', ').slice(0, 120))}</td></tr>`;
+        <td class="r">${Math.round(f.fill * 100)} %</td><td class="samples" title=${values.join(', ').slice(0, 500)}>
+          ${
+            values.length === 0 && f.fill > 0
+              ? html`<span
+          class="quiet">none in the newest ${newestRows} rows</span>`
+              : visible(values.join(', ').slice(0, 120))
+          }</td></tr>`;
     })}</tbody></table></div>`;
 }
 
@@ -109,9 +116,10 @@ function Segments({ segments, zone }) {
   const place = (/** @type {string} */ time) => (end > begin ? ((Date.parse(time) - begin) / (end - begin)) * 100 : 0);
   const bytes = segments.reduce((sum, s) => sum + s.bytes, 0);
   return html`<h3 class="head">Segments<span class="quiet">${formatCount(segments.length)}, ${formatBytes(bytes)}</span></h3>
-    <div class="segments" role="img" aria-label=${`Segments from ${formatTime(segments[segments.length - 1].from, zone)} to ${formatTime(segments[0].to, zone)}`}>${segments.map(
-      (s) => html`<i key=${s.file} title=${`${formatCount(s.rows)} rows, ${formatBytes(s.bytes)}, ${formatTime(s.from, zone)} – ${formatTime(s.to, zone)}`}
+    <div class="segments" role="img"
+      aria-label=${`Segments from ${formatTime(segments[segments.length - 1].from, zone)} to ${formatTime(segments[0].to, zone)}`}>${segments.map(
+        (s) => html`<i key=${s.file} title=${`${formatCount(s.rows)} rows, ${formatBytes(s.bytes)}, ${formatTime(s.from, zone)} – ${formatTime(s.to, zone)}`}
         style=${{ left: `${place(s.from)}%`, width: `max(2px, ${place(s.to) - place(s.from)}%)`, height: `${Math.max(4, (s.rows / most) * 40)}px` }}></i>`,
-    )}</div>
+      )}</div>
     <p class="segmentaxis"><span>${formatTime(new Date(begin).toISOString(), zone)}</span><span>${formatTime(new Date(end).toISOString(), zone)}</span></p>`;
 }

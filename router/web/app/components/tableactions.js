@@ -132,11 +132,21 @@ export function TableAction({ id, db, name, info, fields, stores, onClose }) {
     else await table.load(db, name);
   }
 
-  return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks} word=${(/** @type {Values} */ values) => (action.typed || (action.loses?.(values, info) && countOf(values) !== 0) ? name : '')}
+  return html`<${StatementForm} name=${action.name} says=${action.says} asks=${action.asks}
+    word=${(/** @type {Values} */ values) => (action.typed || (action.loses?.(values, info) && countOf(values) !== 0) ? name : '')}
     choices=${{ type: types, index: indexes, column: fields.map((f) => f.name) }} initial=${{ ttl: info?.ttl || 'forever', to: name }}
-    remark=${(/** @type {Values} */ values) => action.loses?.(values, info) && html`<${Expiring} table=${table} db=${db} name=${name} time=${fields.find((f) => f.role === 'time')?.name} ttl=${values.ttl} count=${countOf(values)} onCount=${(/** @type {number} */ count) => setOlder({ ttl: values.ttl, count })} />`}
+    remark=${(/** @type {Values} */ values) =>
+      action.loses?.(values, info) &&
+      html`<${Expiring} table=${table} db=${db} name=${name}
+      time=${fields.find((f) => f.role === 'time')?.name} ttl=${values.ttl} count=${countOf(values)}
+      onCount=${(/** @type {number} */ count) => setOlder({ ttl: values.ttl, count })} />`}
     statement=${(/** @type {Values} */ values) => action.statement(quoteName(name), values)} latest=${table.action} onRun=${run} onClose=${onClose}>
-    ${action.typed && info && html`<p><b>${db}.${name}</b> ${!info.sized ? 'may have rows that you may not see' : `has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}, ${formatBytes(info.bytes)}`}.</p>`}<//>`;
+    ${
+      action.typed &&
+      info &&
+      html`<p><b>
+      ${db}.${name}</b> ${!info.sized ? 'may have rows that you may not see' : `has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}, ${formatBytes(info.bytes)}`}.</p>`
+    }<//>`;
 }
 
 /**
@@ -161,5 +171,6 @@ function Expiring({ table, db, name, time, ttl, count, onCount }) {
     };
   }, [db, name, time, ttl]);
   if (count === 0) return html`<span data-ui="expiring">No row is that old now.</span>`;
-  return html`<span data-ui="expiring"><b>${count === null ? 'All older rows' : count === 1 ? '1 row' : `${formatCount(count)} rows`}</b> of ${db}.${name} ${count === 1 ? 'is' : 'are'} removed. This cannot be undone.</span>`;
+  return html`<span data-ui="expiring"><b>
+    ${count === null ? 'All older rows' : count === 1 ? '1 row' : `${formatCount(count)} rows`}</b> of ${db}.${name} ${count === 1 ? 'is' : 'are'} removed. This cannot be undone.</span>`;
 }

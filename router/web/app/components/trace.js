@@ -52,9 +52,14 @@ export function Trace({ record, plan, onlyChanges, onLine }) {
   const steps = record.steps ?? [];
   const error = record.error;
   let before = record.input ?? {};
-  return html`${record.cut && html`<p class="quiet none" data-ui="trace-cut">Values are left out, because the answer would be too large. Fewer or shorter samples show all of them.</p>`}
+  return html`${
+    record.cut &&
+    html`<p class="quiet none"
+    data-ui="trace-cut">Values are left out, because the answer would be too large. Fewer or shorter samples show all of them.</p>`
+  }
     <ol class="trace">
-    <li data-ui="step" data-outcome="input"><h3>record</h3>${Object.entries(record.input ?? {}).map(([name, value]) => html`<${Field} name=${name} value=${value} />`)}</li>
+    <li data-ui="step" data-outcome="input"><h3>record</h3>
+      ${Object.entries(record.input ?? {}).map(([name, value]) => html`<${Field} name=${name} value=${value} />`)}</li>
     ${steps.map((step) => {
       const from = before;
       before = step.record ?? {};
@@ -62,7 +67,10 @@ export function Trace({ record, plan, onlyChanges, onLine }) {
     })}
     ${error && html`<${Failure} error=${error} line=${lineIn(error, plan)} onLine=${onLine} />`}
     ${record.outcome === 'dropped' && html`<li class="none" data-ui="step" data-outcome="dropped"><h3>dropped</h3>The record is not stored.</li>`}
-    ${notReached(record, plan).map(({ name, line }) => html`<li class="none" data-ui="step" data-outcome="not-reached"><h3>${name}<small><${ToLine} line=${line} onLine=${onLine} /></small></h3>not reached</li>`)}
+    ${notReached(record, plan).map(
+      ({ name, line }) => html`<li class="none" data-ui="step" data-outcome="not-reached"><h3>${name}<small>
+      <${ToLine} line=${line} onLine=${onLine} /></small></h3>not reached</li>`,
+    )}
   </ol>`;
 }
 
@@ -100,7 +108,8 @@ function StepView({ step, from, line, onlyChanges, onLine }) {
   const changes = step.added.length + step.changed.length + step.removed.length > 0;
   const now = step.record;
   const same = Object.keys(now ?? {}).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
-  return html`<li data-ui="step" data-outcome="ok"><h3><${StepName} step=${step} /><small><${ToLine} line=${line} onLine=${onLine} />${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
+  return html`<li data-ui="step" data-outcome="ok"><h3><${StepName} step=${step} /><small><${ToLine} line=${line} onLine=${onLine} />
+    ${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
     ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${now ? now[name] : leftOut} />`)}
     ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${now ? now[name] : leftOut} old=${now ? from[name] : undefined} />`)}
     ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${name in from ? from[name] : leftOut} />`)}
@@ -120,13 +129,15 @@ function StepName({ step: { pipeline, step, line } }) {
 /** @param {{look?: string, name: string, value: unknown, old?: unknown}} props */
 export function Field({ look = '', name, value, old }) {
   const text = visible(valueText(value).slice(0, 2000));
-  return html`<p class=${look}><b title=${name}>${name}</b><span title=${text.slice(0, 500)}>${old !== undefined && html`<s>${visible(valueText(old).slice(0, 200))}</s> → `}${text === '' ? '“”' : text}</span></p>`;
+  return html`<p class=${look}><b title=${name}>${name}</b><span title=${text.slice(0, 500)}>
+    ${old !== undefined && html`<s>${visible(valueText(old).slice(0, 200))}</s> → `}${text === '' ? '“”' : text}</span></p>`;
 }
 
 /** @param {{error: import('../stores/dryrun.js').StepError, line: number, onLine: (line: number) => void}} props */
 export function Failure({ error, line, onLine }) {
   return html`<li class="bad" data-ui="step" data-outcome="failed"><h3><${StepName} step=${error} /><small><${ToLine} line=${line} onLine=${onLine} /></small></h3>
-    <div class="why">${error.field && html`Field <code>${error.field}</code>: `}${visible(error.reason)}${error.value && html`<br /><code>${markedAt(error)}</code>`}</div></li>`;
+    <div class="why">${error.field && html`Field <code>${error.field}</code>: `}${visible(error.reason)}
+      ${error.value && html`<br /><code>${markedAt(error)}</code>`}</div></li>`;
 }
 
 /** The value, with the place marked at which it does not fit. @param {import('../stores/dryrun.js').StepError} error */
@@ -144,9 +155,16 @@ export function StoredTables({ answer, compared, children }) {
   const count = (/** @type {string} */ outcome) => answer.records.filter((r) => r.outcome === outcome).length;
   return html`<div class="head"><h2>What would be stored</h2><div class="tabs" role="group" aria-label="Tables">${answer.tables.map(
     (t) =>
-      html`<button class="text" aria-pressed=${t === table} onClick=${() => setChosen(t.table_name)}>${tableName(t.table_name, compared)}<small>${formatCount(t.rows.length)}${compared && t.exists === false ? ', a new table' : ''}${optionsOf(t)}</small></button>`,
-  )}</div><span class="grow"></span><span class="quiet wide">${formatCount(count('stored'))} stored, ${formatCount(count('dropped'))} dropped, ${formatCount(count('failed'))} failed</span>${children}</div>
-    ${table ? html`<${StoredTable} table=${table} conflicts=${(answer.conflicts ?? []).filter((c) => c.table === table.table_name)} />` : html`<p class="quiet none">No sample would be stored.</p>`}`;
+      html`<button class="text" aria-pressed=${t === table} onClick=${() => setChosen(t.table_name)}>${tableName(t.table_name, compared)}<small>
+        ${formatCount(t.rows.length)}${compared && t.exists === false ? ', a new table' : ''}${optionsOf(t)}</small></button>`,
+  )}</div><span class="grow"></span><span class="quiet wide">
+    ${formatCount(count('stored'))} stored, ${formatCount(count('dropped'))} dropped, ${formatCount(count('failed'))} failed</span>${children}</div>
+    ${
+      table
+        ? html`<${StoredTable} table=${table} conflicts=${(answer.conflicts ?? []).filter((c) => c.table === table.table_name)} />`
+        : html`<p
+      class="quiet none">No sample would be stored.</p>`
+    }`;
 }
 
 /** @param {import('../stores/dryrun.js').StoredTable} table */
@@ -171,17 +189,23 @@ function StoredTable({ table, conflicts }) {
     Boolean,
   );
   return html`${warning.map((text) => html`<p class="wrong none" data-ui="stored-warning">${text}</p>`)}
-    ${(table.rows_cut ?? 0) > 0 && html`<p class="quiet none">${formatCount(table.rows_cut ?? 0)} more ${table.rows_cut === 1 ? 'row is' : 'rows are'} not shown, because the answer would be too large.</p>`}
+    ${
+      (table.rows_cut ?? 0) > 0 &&
+      html`<p class="quiet none">
+      ${formatCount(table.rows_cut ?? 0)} more ${table.rows_cut === 1 ? 'row is' : 'rows are'} not shown, because the answer would be too large.</p>`
+    }
     <div class="storedrows" tabindex="0" role="region" aria-label=${`Rows of ${table.table_name}`}><table><thead><tr>${table.schema.map(
-      (
-        c,
-      ) => html`<th class=${isNumber(c) ? 'r' : ''} data-ui="stored-column">${c.name}<small>${c.data_type.toLowerCase().replace('timestamp_', 'timestamp, ')}${c.column_type === 'TIMESTAMP' ? ' · time index' : c.column_type === 'TAG' ? ' · tag' : ''}${c.index ? ` · ${c.index}` : c.fulltext ? ' · fulltext' : ''}</small>
+      (c) => html`<th class=${isNumber(c) ? 'r' : ''} data-ui="stored-column">${c.name}<small>
+        ${c.data_type.toLowerCase().replace('timestamp_', 'timestamp, ')}
+        ${c.column_type === 'TIMESTAMP' ? ' · time index' : c.column_type === 'TAG' ? ' · tag' : ''}
+        ${c.index ? ` · ${c.index}` : c.fulltext ? ' · fulltext' : ''}</small>
         ${table.exists && table.new_columns?.includes(c.name) && html`<span class="tag new">new</span>`}</th>`,
     )}</tr></thead><tbody>${table.rows.map(
       (row) =>
         html`<tr>${table.schema.map((c) => {
           const value = row.find((cell) => cell.key === c.name)?.value ?? null;
-          return html`<td class=${`${isNumber(c) ? 'r' : ''} ${value === null ? 'nul' : isNumber(c) ? 'num' : ''}`}>${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
+          return html`<td class=${`${isNumber(c) ? 'r' : ''} ${value === null ? 'nul' : isNumber(c) ? 'num' : ''}`}>
+            ${value === null ? 'null' : visible(cellOf(value, c.data_type).slice(0, 200))}</td>`;
         })}</tr>`,
     )}</tbody></table></div>`;
 }

@@ -16,7 +16,8 @@ const pauseBeforeTry = 150;
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function TryOut({ stores }) {
-  return html`<div class="scrolled"><div class="state"><h1>Try a pattern or a program</h1><span class="quiet">Nothing is stored.</span><span class="grow"></span><a class="button" href="/dashboard/pipelines">Pipelines</a></div>
+  return html`<div class="scrolled"><div class="state"><h1>Try a pattern or a program</h1><span class="quiet">Nothing is stored.</span>
+    <span class="grow"></span><a class="button" href="/dashboard/pipelines">Pipelines</a></div>
     <${TryPattern} pipelines=${stores.pipelines} /><${TryProgram} pipelines=${stores.pipelines} /></div>`;
 }
 
@@ -64,7 +65,8 @@ function TryPattern({ pipelines }) {
       ${
         fields.length > 0 &&
         !latest.error.value &&
-        html`<p class="captured mono" data-ui="captured">${capturedParts(line, fields).map((part, i) => (part.name ? html`<mark class=${`part-${i % 2}`} title=${part.name}>${part.text}</mark>` : part.text))}</p>
+        html`<p class="captured mono" data-ui="captured">
+          ${capturedParts(line, fields).map((part, i) => (part.name ? html`<mark class=${`part-${i % 2}`} title=${part.name}>${part.text}</mark>` : part.text))}</p>
         <div class="trace">${fields.map(([name, value]) => html`<${Field} look="add" name=${name} value=${value} />`)}</div>`
       }</div></section>`;
 }
@@ -87,8 +89,10 @@ function TryProgram({ pipelines }) {
     return found;
   }, [functions, traced]);
   return html`<section class="tryout" aria-label="VRL program"><h2 class="head">VRL program</h2>
-    <div class="asks"><label>Record: an object of JSON, or a line<input data-ui="try-record" spellcheck=${false} value=${record} onInput=${(/** @type {InputEvent} */ e) => setRecord(textOf(e))} /></label>
-      <div class="program"><${CodeEditor} label="Program" text=${source} lines=${useMemo(() => colourProgram(source), [source])} onText=${setSource} complete=${complete} /></div>
+    <div class="asks"><label>Record: an object of JSON, or a line<input data-ui="try-record" spellcheck=${false} value=${record}
+      onInput=${(/** @type {InputEvent} */ e) => setRecord(textOf(e))} /></label>
+      <div class="program"><${CodeEditor} label="Program" text=${source} lines=${useMemo(() => colourProgram(source), [source])} onText=${setSource}
+        complete=${complete} /></div>
       <${Wrong} latest=${latest} />
       ${
         step &&

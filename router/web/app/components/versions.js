@@ -47,22 +47,35 @@ export function Versions({ stores, info, diff }) {
   }
 
   const pair = texts.value.value;
-  return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1><a href=${formatPlace('pipelines', { name })}>${name}</a></h1><span class="quiet">${formatCount(versions.length)} ${versions.length === 1 ? 'version' : 'versions'}</span><span class="grow"></span>
-      ${mayWrite && versions.length > 0 && html`<button class="button" data-ui="delete-pipeline" onClick=${() => setDeletes(versions.map((v) => v.version))}>Delete…</button>`}
+  return html`<div class="title"><a class="quiet" href="/dashboard/pipelines">Pipelines</a><span class="quiet">/</span><h1>
+    <a href=${formatPlace('pipelines', { name })}>${name}</a></h1><span class="quiet">
+    ${formatCount(versions.length)} ${versions.length === 1 ? 'version' : 'versions'}</span><span class="grow"></span>
+      ${
+        mayWrite &&
+        versions.length > 0 &&
+        html`<button class="button" data-ui="delete-pipeline"
+        onClick=${() => setDeletes(versions.map((v) => v.version))}>Delete…</button>`
+      }
       ${mayWrite && after !== versions[0]?.version && html`<button class="button" data-ui="restore" onClick=${restore}>Restore ${after.slice(0, 23)}</button>`}
       <a class="button" href=${formatPlace('pipelines', { name })}>Back to the text</a></div>
     <${Progress} since=${texts.since.value} onCancel=${texts.cancel} />
     <div class=${`versions ${diff ? 'with-diff' : ''}`}>
       <section class="pane" aria-label="Versions"><div class="head"><h2>Versions</h2><span class="quiet">times are in UTC</span></div>
         <ul class="ops">${versions.map(
-          (
-            v,
-            i,
-          ) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3><button class="text" onClick=${() => set({ version: v.version, with: '' })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
-            <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`} onClick=${() => set({ with: v.version })}>compare with this</button>
-              ${mayWrite && versions.length > 1 && html` · <button class="text go" data-ui="delete-version" aria-label=${`delete the version ${v.version.slice(0, 23)}`} onClick=${() => setDeletes([v.version])}>delete</button>`}</p></li>`,
+          (v, i) => html`<li data-ui="version" class=${v.version === after ? 'on' : ''}><h3>
+            <button class="text" onClick=${() => set({ version: v.version, with: '' })}>${v.version.slice(0, 23)}${i === 0 ? ', newest' : ''}</button></h3>
+            <p>${v.note ?? ''}${v.note ? ' · ' : ''}${v.by ? `by ${v.by} · ` : ''}
+              ${formatBytes(v.size)} · <button class="text go" aria-label=${`compare with this, ${v.version.slice(0, 23)}`}
+              onClick=${() => set({ with: v.version })}>compare with this</button>
+              ${
+                mayWrite &&
+                versions.length > 1 &&
+                html` · <button class="text go" data-ui="delete-version"
+                aria-label=${`delete the version ${v.version.slice(0, 23)}`} onClick=${() => setDeletes([v.version])}>delete</button>`
+              }</p></li>`,
         )}</ul></section>
-      <section class="pane" aria-label="Difference"><div class="head"><h2>${before ? `${before.slice(0, 23)} → ${after.slice(0, 23)}` : `The first version, ${after.slice(0, 23)}`}</h2></div>
+      <section class="pane" aria-label="Difference"><div class="head"><h2>
+        ${before ? `${before.slice(0, 23)} → ${after.slice(0, 23)}` : `The first version, ${after.slice(0, 23)}`}</h2></div>
         <${ErrorPanel} latest=${texts} what="Reading the versions" />
         ${pair && html`<div class="scrolled"><${DiffView} before=${pair[0]} after=${pair[1]} /></div>`}</section></div>
     ${deletes.length > 0 && html`<${DeletePipeline} stores=${stores} name=${name} versions=${deletes} known=${versions} onClose=${() => setDeletes([])} />`}`;
@@ -99,17 +112,25 @@ export function NewPipeline({ stores }) {
   }
 
   if (mayAny === false) {
-    return html`<h1 class="hidden">New pipeline</h1><${Empty} title="You may not store pipelines."><p>It needs the privilege WRITE on a pipeline. An administrator can grant it.</p>
+    return html`<h1 class="hidden">New pipeline</h1><${Empty} title="You may not store pipelines.">
+      <p>It needs the privilege WRITE on a pipeline. An administrator can grant it.</p>
       <p class="acts"><a class="button" href="/dashboard/pipelines">All pipelines</a></p><//>`;
   }
   return html`<div class="scrolled"><div class="state"><h1>New pipeline</h1></div>
     <form class="asks begin" onSubmit=${begin}>
-      <label>Name<input data-ui="new-name" required pattern="[A-Za-z0-9_.:\\-]{1,128}" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+      <label>Name<input data-ui="new-name" required pattern="[A-Za-z0-9_.:\\-]{1,128}" value=${name}
+        onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
-      ${begun && html`<p data-ui="begun" role="status">This browser keeps a text for ${name} that was never saved. <a class="text go" data-ui="go-on" href=${formatPlace('pipelines', { name, view: 'new' })}>Go on with it</a></p>`}
+      ${
+        begun &&
+        html`<p data-ui="begun" role="status">This browser keeps a text for ${name} that was never saved. <a class="text go" data-ui="go-on"
+        href=${formatPlace('pipelines', { name, view: 'new' })}>Go on with it</a></p>`
+      }
       <fieldset><legend>Begin with</legend>${templates.map(
         (t, i) =>
-          html`<label class="template"><input type="radio" name="template" checked=${i === template} onChange=${() => setTemplate(i)} /><span>${t.name}<code>${t.sample}</code></span></label>`,
+          html`<label class="template"><input type="radio" name="template" checked=${i === template} onChange=${() => setTemplate(i)} /><span>
+            ${t.name}<code>${t.sample}</code></span></label>`,
       )}</fieldset>
-      <p class="acts"><button class=${`button ${begun ? '' : 'main'}`} data-ui="begin">${begun ? 'Replace it' : 'Begin'}</button><a class="button" href="/dashboard/pipelines">Cancel</a></p></form></div>`;
+      <p class="acts"><button class=${`button ${begun ? '' : 'main'}`} data-ui="begin">${begun ? 'Replace it' : 'Begin'}</button>
+        <a class="button" href="/dashboard/pipelines">Cancel</a></p></form></div>`;
 }

@@ -49,7 +49,8 @@ export function AddPage({ stores }) {
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
       <span class="quiet" data-ui="add-effect">${
         info
-          ? html`The table <b class="mono">${table}</b> exists${info.sized && ` and has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}`}: each new field becomes a column of it.`
+          ? html`The table <b class="mono">
+            ${table}</b> exists${info.sized && ` and has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}`}: each new field becomes a column of it.`
           : 'The first rows create the table, with a column for each field.'
       }</span></div>
     ${!may && html`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${table}: senders need another user, or a token that may.</p>`}
@@ -60,14 +61,24 @@ export function AddPage({ stores }) {
     </div>
     <div class="senders" role="toolbar" aria-label="Senders" onKeyDown=${moveFocus}>${senders.map(
       (s) =>
-        html`<button class="text" tabindex=${s === sender ? 0 : -1} aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
+        html`<button class="text" tabindex=${s === sender ? 0 : -1} aria-pressed=${s === sender} data-ui=${`sender-${s.id}`}
+          onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
     )}</div>
-    ${sender.port && !wrong && html`<${ServerPort} api=${stores.api} flag=${sender.port.flag} value=${sender.port.text({ origin: location.origin, db, table, pipeline, user: '' })} open=${!signIn.user.value} />`}
+    ${
+      sender.port &&
+      !wrong &&
+      html`<${ServerPort} api=${stores.api} flag=${sender.port.flag}
+      value=${sender.port.text({ origin: location.origin, db, table, pipeline, user: '' })} open=${!signIn.user.value} />`
+    }
     <section class="snippet" aria-label=${sender.name}><div class="head"><h2>${sender.name}</h2><span class="quiet">${sender.file}</span><span class="grow"></span>
       ${!wrong && html`<button class="button" onClick=${() => copyText(text)}>Copy</button>`}</div>
       ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
       ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
-      ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to ${signIn.session.value?.auth === 'token' ? 'a token that may store rows' : `the password of ${signIn.user.value}`}.</p>`}</section>
+      ${
+        signIn.user.value &&
+        html`<p
+        class="quiet none">Set the variable CORDWOOD_PASSWORD to ${signIn.session.value?.auth === 'token' ? 'a token that may store rows' : `the password of ${signIn.user.value}`}.</p>`
+      }</section>
     ${may && !wrongNames && html`<${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />`}
     ${!wrongNames && html`<${FirstRows} stores=${stores} db=${db} table=${table} info=${info} />`}
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
@@ -99,9 +110,15 @@ function ServerPort({ api, flag, value, open }) {
   }, []);
   const port = openPort(config, flag);
   const command = `cordwood serve --${flag} ${shellQuoted(value)}`;
-  return html`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">${port ? `It listens at ${port}. The address says of which table and pipeline.` : 'Start the server with this flag to use this protocol.'}</span><span class="grow"></span>
+  return html`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">
+    ${port ? `It listens at ${port}. The address says of which table and pipeline.` : 'Start the server with this flag to use this protocol.'}</span>
+    <span class="grow"></span>
       <button class="button" onClick=${() => copyText(command)}>Copy</button></div><pre tabindex="0">${command}</pre>
-    ${open && html`<p class="quiet none" data-ui="open-port">This server has no users, so everybody who reaches this port can store rows. Use the address 127.0.0.1, or a firewall.</p>`}</section>`;
+    ${
+      open &&
+      html`<p class="quiet none"
+      data-ui="open-port">This server has no users, so everybody who reaches this port can store rows. Use the address 127.0.0.1, or a firewall.</p>`
+    }</section>`;
 }
 
 /**
@@ -133,7 +150,12 @@ function PipelineNames({ api, chosen }) {
   }, []);
   const unknown = names !== null && chosen !== 'svc_identity' && !names.includes(chosen);
   return html`<datalist id="pipelines">${['svc_identity', ...new Set(names ?? [])].map((name) => html`<option value=${name}></option>`)}</datalist>
-    ${unknown && html`<p class="wrong" role="status" data-ui="no-pipeline">You see no pipeline ${visible(chosen)}: if there is none, the server refuses what is sent to it. <a class="text go" href="/dashboard/pipelines?view=new">New pipeline</a></p>`}`;
+    ${
+      unknown &&
+      html`<p class="wrong" role="status"
+      data-ui="no-pipeline">You see no pipeline ${visible(chosen)}: if there is none, the server refuses what is sent to it. <a class="text go"
+      href="/dashboard/pipelines?view=new">New pipeline</a></p>`
+    }`;
 }
 
 /** @param {{adding: import('../main.js').Stores['adding'], to: {db: string, table: string, pipeline: string}}} props */
@@ -161,11 +183,16 @@ function FileDrop({ adding, to }) {
       }} /></p>
     ${
       state &&
-      html`<p role="status">${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatCount(state.rows)} ${state.rows === 1 ? 'row' : 'rows'} stored${
-        state.done ? (state.error ? `. ${state.error}` : ', done.') : '…'
-      } ${!state.done && html`<button class="text go" data-ui="cancel" onClick=${adding.cancel}>Cancel</button>`}</p>
+      html`<p role="status">
+        ${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatCount(state.rows)} ${state.rows === 1 ? 'row' : 'rows'} stored${
+          state.done ? (state.error ? `. ${state.error}` : ', done.') : '…'
+        } ${!state.done && html`<button class="text go" data-ui="cancel" onClick=${adding.cancel}>Cancel</button>`}</p>
       <div class="bar" style=${{ '--p': `${state.size > 0 ? (state.sent / state.size) * 100 : 100}%` }}></div>
-      ${state.refused > 0 && html`<p class="wrong">${formatCount(state.refused)} ${state.refused === 1 ? 'record was' : 'records were'} refused${state.refused > state.reasons.length && ', for example'}:</p>`}
+      ${
+        state.refused > 0 &&
+        html`<p class="wrong">
+        ${formatCount(state.refused)} ${state.refused === 1 ? 'record was' : 'records were'} refused${state.refused > state.reasons.length && ', for example'}:</p>`
+      }
       ${state.reasons.map((reason) => html`<p class="wrong">${visible(reason)}</p>`)}`
     }
   </section>`;
@@ -186,7 +213,8 @@ function FirstRows({ stores, db, table, info }) {
   const answer = fields.value.value;
   return html`<section class="first pane" aria-live="polite" data-ui="first-row">
     <div class="head"><h2>${formatCount(adding.count.value)} ${adding.count.value === 1 ? 'row' : 'rows'} arrived in ${table}</h2>
-      <span class="quiet">${answer && `${answer.fields.length} fields: ${answer.fields.map((/** @type {{name: string}} */ f) => f.name).join(', ')}`}</span><span class="grow"></span>
+      <span class="quiet">
+        ${answer && `${answer.fields.length} fields: ${answer.fields.map((/** @type {{name: string}} */ f) => f.name).join(', ')}`}</span><span class="grow"></span>
       <a class="button main" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></div>
     <${Rows} count=${rows.length} of=${rows} at=${(/** @type {number} */ i) => rows[i]} shape=${shapeOf(answer)} columns=${[]} marks=${null} zone=${prefs.zone.value}
       density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, newest last`} selected="" follow onOpen=${() => {}} /></section>`;
@@ -213,7 +241,9 @@ function NewRejects({ stores, db, table }) {
   const found = latest.value.value ?? [];
   // Who may not read the table of rejects is told nothing here: senders get the reasons in the answers.
   if (found.length === 0) return null;
-  return html`<section class="first" aria-live="polite" data-ui="first-reject"><div class="head"><h2>${found.length === 5 ? 'Newest rejected records' : `${formatCount(found.length)} rejected ${found.length === 1 ? 'record' : 'records'}`}</h2><span class="grow"></span>
+  return html`<section class="first" aria-live="polite" data-ui="first-reject"><div class="head"><h2>
+    ${found.length === 5 ? 'Newest rejected records' : `${formatCount(found.length)} rejected ${found.length === 1 ? 'record' : 'records'}`}</h2>
+    <span class="grow"></span>
       <a class="text" href=${formatPlace('rejects', { t: table })}>All rejects of ${table}</a></div>
     <${RejectList} stores=${stores} rejects=${found} /></section>`;
 }
@@ -224,6 +254,17 @@ function Waiting({ db, table, info }) {
   const now = useNow(1000);
   const seconds = Math.floor((now - began) / 1000);
   return html`<p><span class="dot waiting"></span> Waiting for ${info ? 'new rows' : 'the first row'} in <b class="mono">${table}</b>… ${seconds} s</p>
-    ${info && info.rows > 0 && html`<p class="quiet" data-ui="rows-before">It has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'} from before. <a class="text go" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></p>`}
-    ${seconds >= patience && html`<p class="quiet" data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b class="mono">skip_error=true&on_reject=store</b> in the address to which the sender posts, the server keeps refused records, and they are shown here.</p>`}`;
+    ${
+      info &&
+      info.rows > 0 &&
+      html`<p class="quiet"
+      data-ui="rows-before">It has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'} from before. <a class="text go"
+      href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></p>`
+    }
+    ${
+      seconds >= patience &&
+      html`<p class="quiet"
+      data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b
+      class="mono">skip_error=true&on_reject=store</b> in the address to which the sender posts, the server keeps refused records, and they are shown here.</p>`
+    }`;
 }

@@ -33,7 +33,8 @@ export function ClusterPage({ stores }) {
   const [doing, setDoing] = useState({ id: '', given: {} });
   const state = health.value.value;
   if (!state)
-    return html`<h1 class="hidden">Cluster</h1><${Progress} since=${health.since.value} onCancel=${health.cancel} /><${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />`;
+    return html`<h1 class="hidden">Cluster</h1><${Progress} since=${health.since.value} onCancel=${health.cancel} />
+      <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />`;
   const ok = state.health === 'ok';
   const silent = health.error.value !== null; // what is on screen is what was known last
   const may = signIn.canManage.value;
@@ -45,14 +46,18 @@ export function ClusterPage({ stores }) {
   );
   const close = () => setDoing({ id: '', given: {} });
   return html`<div class="scrolled">
-    <div class="state"><h1>${silent ? 'The state of the cluster is not known' : ok ? 'The cluster is healthy' : html`The cluster is <i class=${state.health}>${state.health}</i>`}</h1>
-      <span class="quiet" data-ui=${silent ? 'known-since' : 'tolerance'}>${silent ? `What follows was so at ${partsOfTime(health.answered.value, stores.prefs.zone.value).time} (${stores.prefs.zone.value}).` : toleranceWords(state)}</span></div>
+    <div class="state"><h1>
+      ${silent ? 'The state of the cluster is not known' : ok ? 'The cluster is healthy' : html`The cluster is <i class=${state.health}>${state.health}</i>`}</h1>
+      <span class="quiet" data-ui=${silent ? 'known-since' : 'tolerance'}>
+        ${silent ? `What follows was so at ${partsOfTime(health.answered.value, stores.prefs.zone.value).time} (${stores.prefs.zone.value}).` : toleranceWords(state)}</span></div>
     <${ErrorPanel} latest=${health} what="Asking for the state of the cluster" />
     ${offersOnce(state.problems).map(({ problem, offers }) => html`<${Problem} problem=${problem} offers=${may ? offers : []} onDo=${act} />`)}
     <div class="cols"><section class="pane" aria-label="Nodes and shards">
-        <h2 class="head">Nodes<span class="grow"></span>${may && html`<${Acts} group="nodes" first=${{ 'add-node': 'Add a node…', drain: 'Drain a node…' }} onDo=${act} />`}</h2>
+        <h2 class="head">Nodes<span class="grow"></span>
+          ${may && html`<${Acts} group="nodes" first=${{ 'add-node': 'Add a node…', drain: 'Drain a node…' }} onDo=${act} />`}</h2>
         <${Nodes} nodes=${state.nodes} />
-        <h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>${may && html`<${Acts} group="shards" first=${{ 'shard-move': 'Move a replica…', rebalance: 'Rebalance…' }} onDo=${act} />`}</h2>
+        <h2 class="head">Shards<span class="grow"></span><span class="quiet wide">L leads, r replica, c catching up, ! does not answer</span>
+          ${may && html`<${Acts} group="shards" first=${{ 'shard-move': 'Move a replica…', rebalance: 'Rebalance…' }} onDo=${act} />`}</h2>
         <${Matrix} state=${state} onDo=${may ? act : null} /></section>
       <section class="pane" aria-label="Operations"><h2 class="head">Operations<span class="grow"></span><${Refreshed} stores=${stores} /></h2>
         <${Operations} operations=${operations.list.value.value ?? state.operations} stores=${stores} may=${may} /></section>
@@ -65,7 +70,11 @@ export function ClusterPage({ stores }) {
 /** A problem, with what to do about it. @param {{problem: any, offers: import('../lib/clusteracts.js').Offer[], onDo: Do}} props */
 function Problem({ problem, offers, onDo }) {
   return html`<div class=${`problem ${problem.severity ?? ''}`}><p><b>${sentence(problem.text)}</b> ${adviceWords(problem.advice)}</p>
-    ${offers.length > 0 && html`<div class="offers">${offers.map(({ name, act, given }) => html`<button class="button" data-ui=${`mend-${act}`} onClick=${() => onDo(act, given)}>${name}</button>`)}</div>`}</div>`;
+    ${
+      offers.length > 0 &&
+      html`<div class="offers">
+      ${offers.map(({ name, act, given }) => html`<button class="button" data-ui=${`mend-${act}`} onClick=${() => onDo(act, given)}>${name}</button>`)}</div>`
+    }</div>`;
 }
 
 /**

@@ -137,12 +137,12 @@ function Said({ stores }) {
     /** @type {string} */ look,
   ) => html`${sql && html`<a class=${look} href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>`}
     <button class=${look} onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin, stores.signIn.user.value))}>Copy as curl</button>`;
-  return html`<div class="said" data-ui="sql-line"><code title=${visibleLines(sql)}>${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : visible(part.text)))}</code>
+  return html`<div class="said" data-ui="sql-line"><code title=${visibleLines(sql)}>
+    ${sqlPieces(sql).map((part) => (part.kind === 'key' ? html`<b>${part.text}</b>` : visible(part.text)))}</code>
     ${
       tight
-        ? html`<${Menu} button=${html`<span>More</span><span class="caret"></span>`} label="More of this search" ui="search-acts" class="text change" panelClass="searchacts">${(
-            /** @type {() => void} */ close,
-          ) =>
+        ? html`<${Menu} button=${html`<span>More</span><span class="caret"></span>`} label="More of this search" ui="search-acts" class="text change"
+          panelClass="searchacts">${(/** @type {() => void} */ close) =>
             html`${acts('choice')}<h3>Share</h3><${ShareChoices} ...${share} onDone=${close} /><h3>Saved</h3><${SavedList} ...${saved} onDone=${close} />`}<//>`
         : html`${acts('text')}<${SavedMenu} ...${saved} /><${ShareMenu} ...${share} />`
     }</div>`;
@@ -178,36 +178,57 @@ function Panes({ stores }) {
   const [fieldsOpen, setFields] = useState(false);
   const [left, right] = [widthOf(prefs.fieldsWidth.value, 256), widthOf(prefs.detailWidth.value, 412)];
   const hidden = prefs.fieldsShown.value === 'no';
-  return html`<div class=${`panes ${opened || lost ? '' : 'no-detail'} ${hidden ? 'no-fields' : ''} ${fieldsOpen ? 'fields-open' : ''}`} style=${{ '--left': `${left}px`, '--right': `${right}px` }}>
-    ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
-    ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
+  return html`<div class=${`panes ${opened || lost ? '' : 'no-detail'} ${hidden ? 'no-fields' : ''} ${fieldsOpen ? 'fields-open' : ''}`}
+    style=${{ '--left': `${left}px`, '--right': `${right}px` }}>
+    ${
+      !hidden &&
+      html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields"
+      onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`
+    }
+    ${
+      opened &&
+      html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row"
+      onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`
+    }
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.listed.value} useful=${explore.usefulFields().map((f) => f.name)}
-      chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []} failed=${html`<${ErrorPanel} latest=${explore.facets} what="Counting the values" />`} exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
+      chosen=${explore.cols.value} open=${explore.refused.value ? [] : explore.openFields.value} facets=${facets?.fields ?? []}
+        failed=${html`<${ErrorPanel} latest=${explore.facets} what="Counting the values" />`}
+        exact=${(/** @type {{sampled?: boolean, stats?: {sampled?: boolean}}} */ facet) => !facet.sampled && !facet.stats?.sampled}
       text=${state.q} shape=${shape} levels=${explore.levels.value} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} onFind=${explore.findValues} />
     ${
       state.view === 'context' && state.row
         ? html`<${ContextPane} stores=${stores} />`
-        : html`<section class=${`pane list ${dim}`} aria-label="Rows"><${ListHead} stores=${stores} onFields=${() => (setFields(true), (prefs.fieldsShown.value = 'yes'))} fieldsHidden=${hidden} />
+        : html`<section class=${`pane list ${dim}`} aria-label="Rows">
+          <${ListHead} stores=${stores} onFields=${() => (setFields(true), (prefs.fieldsShown.value = 'yes'))} fieldsHidden=${hidden} />
       ${
         views.has(state.view)
           ? html`<${Later} key=${state.view} id=${state.view} load=${views.get(state.view)} stores=${stores} />`
           : failed
-            ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })} onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} onText=${() => explore.search(explore.faultAsText())} />`
+            ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })}
+              onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} onText=${() => explore.search(explore.faultAsText())} />`
             : !answer && explore.first.since.value > 0
               ? html`<${Skeleton} />`
               : answer && list.count === 0 && !explore.first.since.value
                 ? html`<${NoRows} explore=${explore} />`
-                : html`<${Rows} count=${list.count} of=${list} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
+                : html`<${Rows} count=${list.count} of=${list} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape}
+                  columns=${columnsFor(narrow, explore.cols.value, explore.fields.value.value)}
+                  columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
-                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
+                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row}
+                  focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick}
+                  unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}
                 onSee=${explore.see} start=${explore.start.value} resetKey=${`${explore.range.value?.from}${explore.range.value?.to}${state.q}${state.order}`} />`
       }
       ${
         state.view === 'rows' &&
         html`<div class="foot"><span>${list.count > 0 && !failed && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
-        ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them, D compares ${explore.pickedRows().length === 2 ? 'them' : 'the first and the last'}</span>`}
+        ${
+          explore.picked.value &&
+          html`<span role="status">
+          ${formatCount(explore.pickedRows().length)} selected; Y copies them, D compares ${explore.pickedRows().length === 2 ? 'them' : 'the first and the last'}</span>`
+        }
         <span class="grow">${answer?.read?.of > 0 && !failed && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
         <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>`
       }
@@ -224,7 +245,8 @@ function Panes({ stores }) {
     }
     ${
       explore.differing.value &&
-      html`<${RowDifferences} a=${explore.differing.value[0]} b=${explore.differing.value[1]} shape=${shape} zone=${zone} onClose=${() => (explore.differing.value = null)} />`
+      html`<${RowDifferences} a=${explore.differing.value[0]} b=${explore.differing.value[1]} shape=${shape} zone=${zone}
+        onClose=${() => (explore.differing.value = null)} />`
     }
     ${
       lost &&

@@ -49,7 +49,8 @@ export function RejectsPage({ stores }) {
   /** A value that shows only its records when it is clicked, if there are others. */
   const narrow = (/** @type {'kind' | 'pipeline' | 'table'} */ of, /** @type {string} */ value, /** @type {Record<string, string>} */ change) =>
     answer?.list.some((r) => r[of] !== value)
-      ? html`<button class="text" data-ui=${`only-${of}`} aria-label=${`Show only the ${of} ${value}`} title=${`Show only the ${of} ${value}`} onClick=${() => set(change)}>${value}</button>`
+      ? html`<button class="text" data-ui=${`only-${of}`} aria-label=${`Show only the ${of} ${value}`} title=${`Show only the ${of} ${value}`}
+        onClick=${() => set(change)}>${value}</button>`
       : value;
   const targets = [...new Set(answer?.list.map(({ newest }) => tableTarget(newest.db, newest.table)))].slice(0, mostTargets);
   const mayReplay = useMay(
@@ -62,8 +63,15 @@ export function RejectsPage({ stores }) {
     ['kind', wanted.kind, { kind: '' }],
     ['time', timesOf(wanted, prefs.zone.value), { from: '', to: '' }],
   ];
-  return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${answer?.there && `${formatCount(count)} ${count === 1 ? 'record' : 'records'} that could not be stored${keptFor(stores)}`}${answer?.there && key === everything && html`<${Restored} count=${rejects.restored.value.value ?? 0} />`}</span><span class="grow"></span>
-      ${filters.map(([name, value, without]) => value && html`<button class="button" aria-label=${`Remove the condition ${name} ${value}`} onClick=${() => set(/** @type {Record<string, string>} */ (without))}>${name} ${value} ✕</button>`)}
+  return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">
+    ${answer?.there && `${formatCount(count)} ${count === 1 ? 'record' : 'records'} that could not be stored${keptFor(stores)}`}
+    ${answer?.there && key === everything && html`<${Restored} count=${rejects.restored.value.value ?? 0} />`}</span><span class="grow"></span>
+      ${filters.map(
+        ([name, value, without]) =>
+          value &&
+          html`<button class="button" aria-label=${`Remove the condition ${name} ${value}`}
+        onClick=${() => set(/** @type {Record<string, string>} */ (without))}>${name} ${value} ✕</button>`,
+      )}
       ${wanted.pipeline && html`<a class="button" href=${formatPlace('pipelines', { name: wanted.pipeline })}>Fix in pipeline</a>`}
       ${count > 0 && mayReplay && html`<button class="button main" data-ui="replay" onClick=${() => setReplays(true)}>Replay…</button>`}</div>
     <${Progress} since=${rejects.reasons.since.value} onCancel=${rejects.reasons.cancel} />
@@ -72,17 +80,19 @@ export function RejectsPage({ stores }) {
     ${
       count > 0 &&
       html`<${OverTime} rejects=${rejects} zone=${prefs.zone.value} onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => set({ from, to })} />
-      <h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th><th>pipeline</th><th>table</th><th class="opt">last, ${prefs.zone.value}</th></tr></thead>
+      <h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th>
+        <th>pipeline</th><th>table</th><th class="opt">last, ${prefs.zone.value}</th></tr></thead>
       <tbody>${answer?.list.map(
-        (
-          r,
-          i,
-        ) => html`<tr data-ui="reason"><td class="r">${formatCount(r.count)}</td><td class="samples" title=${r.reason}><button class="text" data-ui="reason-open" aria-expanded=${i === opened} onClick=${() => setOpened(i === opened ? -1 : i)}>${visible(r.reason.slice(0, 300))}</button></td>
-          <td>${narrow('kind', r.kind, { kind: r.kind })}</td><td>${narrow('pipeline', r.pipeline, { pipeline: r.pipeline })}</td><td>${narrow('table', r.table, { t: r.table })}</td><td class="opt">${formatTime(r.last, prefs.zone.value)}</td></tr>
+        (r, i) => html`<tr data-ui="reason"><td class="r">${formatCount(r.count)}</td><td class="samples" title=${r.reason}>
+          <button class="text" data-ui="reason-open" aria-expanded=${i === opened} onClick=${() => setOpened(i === opened ? -1 : i)}>
+          ${visible(r.reason.slice(0, 300))}</button></td>
+          <td>${narrow('kind', r.kind, { kind: r.kind })}</td><td>${narrow('pipeline', r.pipeline, { pipeline: r.pipeline })}</td><td>
+            ${narrow('table', r.table, { t: r.table })}</td><td class="opt">${formatTime(r.last, prefs.zone.value)}</td></tr>
           ${i === opened && html`<tr class="opened"><td></td><td colspan="5"><${RejectList} stores=${stores} rejects=${[r.newest]} /></td></tr>`}`,
       )}</tbody></table></div>
       <h2 class="head">The newest<span class="quiet">${formatCount(samples.length)}</span><span class="grow"></span>
-        <a class="text go" href=${formatPlace('explore', { db: 'svc_private', t: 'rejects', q: wanted.pipeline ? `pipeline=${wanted.pipeline}` : '', from: '-7d' }, { db: 'public' })}>Search in Explore</a></h2>
+        <a class="text go"
+          href=${formatPlace('explore', { db: 'svc_private', t: 'rejects', q: wanted.pipeline ? `pipeline=${wanted.pipeline}` : '', from: '-7d' }, { db: 'public' })}>Search in Explore</a></h2>
       <${RejectList} stores=${stores} rejects=${samples} />`
     }
     ${replays && html`<${ReplayDialog} stores=${stores} wanted=${wanted} count=${count} onClose=${() => setReplays(false)} />`}</div>`;
@@ -111,7 +121,11 @@ function keptFor({ tables }) {
 function OverTime({ rejects, zone, onZoom }) {
   const hits = rejects.overTime.value.value;
   if (!hits) return html`<${ErrorPanel} latest=${rejects.overTime} what="Counting over time" />`;
-  return html`<p class="legend overtime">${hits.series.map((s, i) => html`<span><i style=${{ background: colourOf(s.value, i, false) }}></i>${s.value}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></span>`)}</p>
+  return html`<p class="legend overtime">
+    ${hits.series.map(
+      (s, i) => html`<span><i style=${{ background: colourOf(s.value, i, false) }}></i>${s.value}<b>
+    ${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></span>`,
+    )}</p>
     <${Histogram} hits=${hits} hidden=${[]} zone=${zone} height=${72} byLevel=${false} onZoom=${onZoom} />`;
 }
 
@@ -120,7 +134,8 @@ function NoRejects({ there }) {
   if (there) return html`<${Empty} title="No record was rejected."><p>With these conditions, as long as rejects are kept.</p><//>`;
   return html`<${Empty} title="The server keeps no rejected records.">
     <p>Records that cannot be stored fail their request, or are dropped with <b class="mono">skip_error=true</b>.</p>
-    <p>They are kept, and shown here, with <b class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`;
+    <p>They are kept, and shown here, with <b
+      class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`;
 }
 
 /** @param {{stores: import('../main.js').Stores, wanted: Wanted, count: number, note?: string, onClose: () => void}} props */
@@ -145,7 +160,9 @@ export function ReplayDialog({ stores, wanted, count, note = '', onClose }) {
   const counted = (state?.reasons ?? []).reduce((sum, r) => sum + r.count, 0) >= (state?.failed ?? 0); // else they are of all records
   const tried = state?.end && state.dry && !state.error && state.stored > 0; // the trial shows that a replay does something
   const input = (/** @type {'toPipeline' | 'toTable'} */ name, /** @type {string} */ label, /** @type {string} */ placeholder) =>
-    html`<label>${label}<input data-ui=${name === 'toTable' ? 'to-table' : 'to-pipeline'} list=${`replay-${name}`} autocomplete="off" spellcheck=${false} value=${to[name]} placeholder=${placeholder} onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value })} /></label>`;
+    html`<label>${label}<input data-ui=${name === 'toTable' ? 'to-table' : 'to-pipeline'} list=${`replay-${name}`} autocomplete="off"
+      spellcheck=${false} value=${to[name]} placeholder=${placeholder}
+      onInput=${(/** @type {InputEvent} */ e) => setTo({ ...to, [name]: /** @type {HTMLInputElement} */ (e.currentTarget).value })} /></label>`;
   return html`<${Dialog} title=${`Replay ${formatCount(count)} ${count === 1 ? 'reject' : 'rejects'}`} onClose=${onClose}><div class="asks">
     <p>Each record is sent through its pipeline again. A record that was stored is not stored twice, however often it is replayed. The rejects stay in the list until they expire.</p>
     ${note && html`<p>${note}</p>`}
@@ -161,8 +178,10 @@ export function ReplayDialog({ stores, wanted, count, note = '', onClose }) {
         .slice(0, 5)
         .map(({ reason, count: times }) => html`<p class="wrong">${counted && `${formatCount(times)} × `}${reason}</p>`)}`
     }
-    <p class="acts"><button class=${`button ${tried ? '' : 'main'}`} data-ui="replay-try" disabled=${runs} onClick=${() => void rejects.send({ ...wanted, ...to }, true)}>Try it first</button>
-      <button class=${`button ${tried ? 'main' : ''}`} data-ui="replay-now" disabled=${runs} onClick=${() => void rejects.send({ ...wanted, ...to }, false).then(() => rejects.load(wanted))}>Replay</button>
+    <p class="acts"><button class=${`button ${tried ? '' : 'main'}`} data-ui="replay-try" disabled=${runs}
+      onClick=${() => void rejects.send({ ...wanted, ...to }, true)}>Try it first</button>
+      <button class=${`button ${tried ? 'main' : ''}`} data-ui="replay-now" disabled=${runs}
+        onClick=${() => void rejects.send({ ...wanted, ...to }, false).then(() => rejects.load(wanted))}>Replay</button>
       ${runs && html`<button class="button" data-ui="cancel" onClick=${rejects.cancel}>Stop</button>`}
       <button class="button" onClick=${onClose}>Close</button></p></div><//>`;
 }

@@ -20,15 +20,25 @@ export function SettingsPage({ stores }) {
     document.title = 'Settings · cordwood';
   }, []);
   const session = signIn.session.value;
-  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The choices in the first part are stored in this browser, and searches on the server.</span></div>
+  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1>
+    <span class="quiet">The choices in the first part are stored in this browser, and searches on the server.</span></div>
     <section aria-label="This browser"><h2 class="head">This browser</h2>
       <${Choice} label="Theme" value=${prefs.theme} choices=${{ system: 'System', light: 'Light', dark: 'Dark' }} />
       <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />
       <${Choice} label="Height of rows" value=${prefs.density} choices=${{ dense: 'Dense, 20 px', normal: 'Normal, 24 px', comfortable: 'Comfortable, 28 px' }} />
       <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl' }} />
-      <label class="setting"><span>First table</span><span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select> <span class="quiet">the table that you opened last, unless you choose another</span></span></label>
+      <label class="setting"><span>First table</span><span><select data-ui="first-table" value=${prefs.table.value}
+        onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
+        <option value="">the one with the most rows</option>
+        ${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select> <span
+        class="quiet">the table that you opened last, unless you choose another</span></span></label>
       <${TableRoles} stores=${stores} />
-      <div class="setting"><span>Earlier searches</span><span>${formatCount(prefs.history.value.length)} in this browser ${prefs.history.value.length > 0 && html`<button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button>`}</span></div>
+      <div class="setting"><span>Earlier searches</span><span>
+        ${formatCount(prefs.history.value.length)} in this browser ${
+          prefs.history.value.length > 0 &&
+          html`<button class="text go"
+        onClick=${() => (prefs.history.value = [])}>Forget them</button>`
+        }</span></div>
       <${SavedSearches} stores=${stores} />
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
@@ -38,7 +48,11 @@ export function SettingsPage({ stores }) {
           : html`<b>${session?.user ?? ''}</b>${session?.auth === 'token' && ', by a token'}`
       }</span></div>
       ${session && session.auth !== 'off' && html`<${OwnGrants} api=${stores.api} user=${session.user} />`}
-      ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out</button></div>`}
+      ${
+        signIn.user.value &&
+        html`<div class="setting"><span></span>
+        <button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out</button></div>`
+      }
     </section>
     ${session && session.auth !== 'off' && html`<${Access} stores=${stores} />`}
     <section aria-label="Server"><h2 class="head">Server</h2>
@@ -55,7 +69,13 @@ function SavedSearches({ stores }) {
   useEffect(() => void saved.load(), [user]);
   return html`<div class="setting" data-ui="saved-searches"><span>Saved searches</span><div class="saved-items">
       <${ErrorPanel} latest=${saved.list} what="Asking for what is saved" /><${ErrorPanel} latest=${saved.changing} what="Changing what is saved" />
-      ${saved.list.value.value?.length === 0 ? html`<span class="quiet">None; Saved on the page Explore keeps a search under a name.</span>` : html`<${SavedItems} saved=${saved} user=${user} onOpen=${place.go} />`}</div></div>`;
+      ${
+        saved.list.value.value?.length === 0
+          ? html`<span
+        class="quiet">None; Saved on the page Explore keeps a search under a name.</span>`
+          : html`<${SavedItems} saved=${saved} user=${user}
+        onOpen=${place.go} />`
+      }</div></div>`;
 }
 
 /** The columns with the message and the level, of one table. @param {{stores: import('../main.js').Stores}} props */
@@ -71,10 +91,16 @@ function TableRoles({ stores }) {
     const body = { db: 'public', tables: [table], ...askedFor(roles) };
     void latest.run((signal) => api.json({ path: '/v1/explore/fields', body, signal }));
   }, [table, known, roles.message, roles.level]);
-  return html`<label class="setting"><span>Columns of</span><select data-ui="roles-table" value=${known ? table : ''} onChange=${(/** @type {Event} */ e) => setTable(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
+  return html`<label class="setting"><span>Columns of</span><select data-ui="roles-table" value=${known ? table : ''}
+    onChange=${(/** @type {Event} */ e) => setTable(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="">a table</option>${all.map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
     <${ErrorPanel} latest=${latest} what="Asking for the columns" />
-    ${known && latest.value.value && html`<${RoleChooser} fields=${latest.value.value.fields} roles=${roles} onRole=${(/** @type {'message' | 'level'} */ role, /** @type {string} */ name) => prefs.roles.set(keyOf('public', [table]), { ...roles, [role]: name })} />`}`;
+    ${
+      known &&
+      latest.value.value &&
+      html`<${RoleChooser} fields=${latest.value.value.fields} roles=${roles}
+      onRole=${(/** @type {'message' | 'level'} */ role, /** @type {string} */ name) => prefs.roles.set(keyOf('public', [table]), { ...roles, [role]: name })} />`
+    }`;
 }
 
 /** What the user may do, as GRANT has it. @param {{api: import('../lib/api.js').Api, user: string}} props */

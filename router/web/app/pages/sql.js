@@ -65,7 +65,8 @@ export function SqlPage({ stores }) {
     return found;
   }, [tables, columns]);
   const answer = tab.latest.value.value;
-  return html`<h1 class="hidden">SQL</h1><div class=${`sqlpage ${names ? 'names-open' : ''}`}><${SqlNames} stores=${stores} onInsert=${insert} onClose=${() => setNames(false)} />
+  return html`<h1 class="hidden">SQL</h1><div class=${`sqlpage ${names ? 'names-open' : ''}`}>
+    <${SqlNames} stores=${stores} onInsert=${insert} onClose=${() => setNames(false)} />
     <div class="pane">
     <${Tabs} sql=${sql} />
     <div class="sqleditor"><${CodeEditor} key=${tab.id} label="Statements" text=${text} lines=${useMemo(() => colourSql(text), [text])} wrong=${sql.faultOf(tab)}
@@ -75,12 +76,17 @@ export function SqlPage({ stores }) {
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>
       <button class="text small-only" data-ui="sql-tables" aria-expanded=${names} onClick=${() => setNames(!names)}>Tables</button>
       <label class="by again"><span class="wide">at most </span><select aria-label="Rows that are shown at most" value=${sql.most.value}
-        onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select><span class="wide"> rows</span></label>
+        onChange=${(/** @type {Event} */ e) => (sql.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>
+          ${rowLimits.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select><span class="wide"> rows</span></label>
       <${SavedMenu} saved=${stores.savedSql} place=${stores.place} user=${stores.signIn.user.value} what="statement" /><${HistoryMenu} sql=${sql} />
       <span class="quiet">database ${sql.db()}; times are in UTC</span>
     </div>
     <${Progress} since=${tab.latest.since.value} onCancel=${tab.latest.cancel} />
-    ${tab.latest.cancelled.value && html`<p class="quiet none" role="status" data-ui="cancelled">The statement was cancelled. <button class="text go" data-ui="retry" onClick=${tab.latest.again}>Run it again</button></p>`}
+    ${
+      tab.latest.cancelled.value &&
+      html`<p class="quiet none" role="status" data-ui="cancelled">The statement was cancelled. <button class="text go"
+      data-ui="retry" onClick=${tab.latest.again}>Run it again</button></p>`
+    }
     <${ErrorPanel} latest=${tab.latest} what="The statement" />
     ${answer && !tab.latest.error.value && html`<${Results} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${
@@ -96,7 +102,8 @@ export function SqlPage({ stores }) {
 function Tabs({ sql }) {
   return html`<div class="sqltabs" role="group" aria-label="Texts">${sql.tabs.value.map(
     (tab, i) =>
-      html`<span class=${tab === sql.tab.value ? 'on' : ''} key=${tab.id}><button class="text" data-ui="sql-tab" aria-pressed=${tab === sql.tab.value} onClick=${() => (sql.at.value = i)}>${nameOf(tab)}</button>
+      html`<span class=${tab === sql.tab.value ? 'on' : ''} key=${tab.id}>
+        <button class="text" data-ui="sql-tab" aria-pressed=${tab === sql.tab.value} onClick=${() => (sql.at.value = i)}>${nameOf(tab)}</button>
         <button class="text" aria-label=${`Close ${nameOf(tab)}`} onClick=${() => sql.closeTab(tab)}>✕</button></span>`,
   )}<button class="text" data-ui="sql-new" aria-label="New text" title="New text" onClick=${() => sql.addTab('')}>+</button></div>`;
 }

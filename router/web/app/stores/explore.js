@@ -186,16 +186,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
     const moves = from.startsWith('-') && (to === '' || to === 'now');
     if (view !== 'rows' || row !== '' || !moves || first.since.value || hits.since.value) return;
     if (atBegin && order === 'newest' && !picked.value && !unfolded.value) await run({ again: true });
-    else if (range.value)
-      await newer.run(
-        ask('hits', {
-          ...scope(),
-          from: range.value.to,
-          to: null,
-          by: null,
-          buckets: 1,
-        }),
-      );
+    else if (range.value) await newer.run(ask('hits', { ...scope(), from: range.value.to, to: null, by: null, buckets: 1 }));
   }
 
   /** @param {ReturnType<typeof scope>} body */
@@ -208,14 +199,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
   /** Asks for the values of the fields that are open, once rows are on screen. */
   async function countFields() {
     if (openFields.value.length === 0 || first.error.value) return;
-    await facets.run(
-      ask('facets', {
-        ...scope(),
-        fields: openFields.value.slice(0, 24),
-        top: 10,
-        own: 'exclude',
-      }),
-    );
+    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude' }));
   }
 
   function firstFields() {
