@@ -187,6 +187,31 @@ func TestCopyIsCanceled(t *testing.T) {
 	}
 }
 
+// TestCopyWhenTheServerStops checks that a client whose COPY ends with the connection learns how many rows were stored.
+func TestCopyWhenTheServerStops(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	read, write := io.Pipe()
+	defer write.Close()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.CopyFrom(t.Context(), read, "COPY logs (host) FROM STDIN")
+		_ = read.CloseWithError(io.EOF)
+		done <- err
+	}()
+	if _, err := io.WriteString(write, strings.Repeat("x\n", copyBatchRows)); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return len(f.service.rows()) == copyBatchRows })
+	if err := f.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got *pgconn.PgError
+	if err := <-done; !errors.As(err, &got) || got.Code != "57P01" || got.Detail != "rows stored before: 10000" {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
 // TestCopyInLine finds the line of a bad row: the server has read lines after it, and counts rows in each batch anew.
 func TestCopyInLine(t *testing.T) {
 	for _, tt := range []struct{ options, data, want string }{

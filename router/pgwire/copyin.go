@@ -135,7 +135,7 @@ func (in *copyIn) receive(e *executor) error {
 			continue
 		}
 		if err != nil {
-			return endOnReadError(err)
+			return in.ended(err)
 		}
 		switch kind {
 		case 'd':
@@ -187,8 +187,8 @@ func (in *copyIn) late(e *executor) error {
 		len(in.data), e.link.cfg.StallTime).withHint("send a row at once")
 }
 
-// endOnReadError returns the error that ends the connection: no message can follow a read error.
-func endOnReadError(err error) error {
+// ended returns the error that ends the connection: no message can follow a read error.
+func (in *copyIn) ended(err error) error {
 	var own *Error
 	var bad wire.ProtocolError
 	switch {
@@ -197,6 +197,7 @@ func endOnReadError(err error) error {
 	case errors.As(err, &own):
 		e := *own
 		e.Severity = "FATAL"
+		e.Detail = strings.TrimPrefix(e.Detail+"; rows stored before: "+itoa(in.stored), "; ")
 		return &e
 	}
 	return errGone
