@@ -112,7 +112,7 @@ func (q *Query) matchLabel(m *logql.Matcher) string {
 // compare returns the condition that compares a label with a number. A label that is not a number does not meet it,
 // unless the query uses __error__.
 func (q *Query) compare(c *logql.Compare) string {
-	text := q.label(c.Name)
+	text := q.numericLabel(c.Name)
 	number := numberOf(text, c.Kind)
 	condition := number + " " + strings.Replace(c.Op, "!=", "<>", 1) + " " + float(c.Value)
 	if !q.tolerant {

@@ -16,6 +16,13 @@ func (q *Query) Label(name string) (string, error) {
 	return sql, q.err
 }
 
+// numericLabel returns SQL for a label that becomes a number.
+func (q *Query) numericLabel(name string) string {
+	q.numeric = true
+	defer func() { q.numeric = false }()
+	return q.label(name)
+}
+
 func (q *Query) label(name string) string {
 	if name == ErrorLabel {
 		return q.failure()

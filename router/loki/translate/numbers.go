@@ -55,7 +55,7 @@ func sizeOf(text string) string {
 // that have the label.
 func (q *Query) Unwrap(u *logql.Unwrap) (value string, err error) {
 	q.useLabel(u.Name)
-	text := q.label(u.Name)
+	text := q.numericLabel(u.Name)
 	value = q.bounded(numberOf(text, u.As()))
 	q.add(text + " <> ''")
 	q.fail(value+" IS NULL", ExtractError)

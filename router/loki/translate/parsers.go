@@ -79,12 +79,13 @@ func isObject(line string) string {
 }
 
 // scalar returns SQL for the first of the paths with a value that is not an object or an array.
-func scalar(line string, paths [][]string) string {
+func (q *Query) scalar(line string, paths [][]string) string {
 	var parts []string
 	for _, p := range paths {
 		path := quote(pathOf(p))
-		parts = append(parts, "CASE json_type("+line+", "+path+") WHEN 'OBJECT' THEN NULL WHEN 'ARRAY' THEN NULL "+
-			valueAt(line, path, p[len(p)-1]))
+		typ := "json_type(" + line + ", " + path + ")"
+		parts = append(parts, "CASE "+q.spelled(typ, line, path, p[len(p)-1])+"WHEN "+typ+
+			" NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string("+line+", "+path+") END")
 	}
 	text := parts[0]
 	if len(parts) > 1 {
@@ -93,25 +94,29 @@ func scalar(line string, paths [][]string) string {
 	return "coalesce(CASE WHEN json_valid(" + line + ") THEN " + text + " END, '')"
 }
 
-// valueAt returns the rest of a CASE over the type of the value at a path of a line. The engine prints numbers with a
-// point or an exponent anew, and labels have the digits of the line. So such a number is searched for: it is the first
-// one after the name of the member that has the value.
-func valueAt(line, path, name string) string {
+// spelled returns the branch of a CASE for a number with a point or an exponent at a path of a line; typ is SQL for the
+// type of the value. The engine prints such numbers anew, and labels have the digits of the line. So the number is
+// searched for: it is the first one after the name of the member that has the value. For a label that becomes a number,
+// the digits make no difference.
+func (q *Query) spelled(typ, line, path, name string) string {
+	if q.numeric {
+		return ""
+	}
 	value := "json_extract_string(" + line + ", " + path + ")"
 	before := `"` + regexp.QuoteMeta(strings.TrimPrefix(JSONString(name), `"`)) + `\s*:`
 	if name == "" { // an element of an array
 		before = `[\[,]`
 	}
-	return "WHEN 'DOUBLE' THEN coalesce(list_filter(regexp_extract_all(" + line + ", " +
+	return "WHEN " + typ + " = 'DOUBLE' THEN coalesce(list_filter(regexp_extract_all(" + line + ", " +
 		quote(before+`\s*(-?[0-9][0-9.eE+-]*)`) + ", 1), x -> try_cast(x AS DOUBLE) = try_cast(" + value +
-		" AS DOUBLE))[1], " + value + ") ELSE " + value + " END"
+		" AS DOUBLE))[1], " + value + ") "
 }
 
 func (q *Query) json(list []logql.Extract) {
 	line := q.line
 	if len(list) == 0 {
 		q.parses = true
-		q.addParser(func(label string) string { return q.bounded(scalar(line, JSONPaths(label))) })
+		q.addParser(func(label string) string { return q.bounded(q.scalar(line, JSONPaths(label))) })
 		q.fail("NOT "+isObject(line), JSONError)
 		return
 	}
@@ -135,8 +140,9 @@ func (q *Query) json(list []logql.Extract) {
 		if !ok {
 			return ""
 		}
-		return "coalesce(CASE WHEN json_valid(" + line + ") THEN CASE json_type(" + line + ", " + quote(path) + ") " +
-			valueAt(line, quote(path), names[label]) + " END, '')"
+		path = quote(path)
+		return "coalesce(CASE " + q.spelled("json_valid("+line+") AND json_type("+line+", "+path+")", line, path,
+			names[label]) + "WHEN json_valid(" + line + ") THEN json_extract_string(" + line + ", " + path + ") END, '')"
 	})
 	q.fail("NOT json_valid("+line+")", JSONError)
 }

@@ -48,6 +48,8 @@ type Query struct {
 	// parsers are the stages since keep that find labels in the line.
 	parsers []parser
 	parses  bool
+	// numeric is true while a label is found that becomes a number, so that the digits of it make no difference.
+	numeric bool
 	// failures are the errors of stages so far.
 	failures []failure
 	// tolerant is true if the query uses the label __error__: then entries with errors pass label filters.
