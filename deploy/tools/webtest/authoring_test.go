@@ -221,6 +221,11 @@ func TestWhereSamplesFail(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=line-note]').textContent.includes('allible')`)
 	b.until(`!document.querySelector('[data-ui=failing]') && !document.querySelector('.gutter').textContent.includes('✓')`)
 	b.until(`document.querySelector('.pipe .head').textContent.includes('of the text before')`)
+	// The trace is of the text before, too.
+	b.fill(`[data-ui=editor]`, strings.Replace(accessLog, "processors:", "processors:\n  - nothing: {}", 1))
+	b.until(`/nothing/.test(document.querySelector('[data-ui=fault]').textContent)`)
+	b.until(`[...document.querySelectorAll('[data-outcome=not-reached]')].map((e) => e.textContent).join() ===
+		'vrlline 7not reached,selectline 11not reached'`)
 
 	s.send("nginx", "access", accessLines)
 	b.do(chromedp.Reload())

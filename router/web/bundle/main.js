@@ -1,1 +1,1 @@
-import"./chunk-5OFQM5HJ.js";
+import"./chunk-7BDA5UTA.js";

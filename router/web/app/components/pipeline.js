@@ -55,6 +55,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
   const tested = samples.length > 0 && !pipelines.dry.error.value; // else the answer is of a text before
   const failures = useMemo(() => (tested ? failuresOf(answer?.records ?? [], steps) : []), [answer, steps, tested]);
   const [onlyChanges, setOnlyChanges] = useState(true);
+  const plan = useMemo(() => steps, [answer]); // the steps of the text that was tested
   const results = pipelines.results.value;
   const record = results[chosen];
   const compare = (/** @type {string} */ t) =>
@@ -95,7 +96,7 @@ export function PipelineEditor({ stores, info, onReplay }) {
         <div class="scrolled">
           ${
             record
-              ? html`<${Trace} record=${record} plan=${steps} onlyChanges=${onlyChanges} onLine=${toLine} />`
+              ? html`<${Trace} record=${record} plan=${plan} onlyChanges=${onlyChanges} onLine=${toLine} />`
               : html`<p class="quiet none">
           ${samples.length === 0 ? 'There are no samples.' : 'No step was run.'}</p>`
           }</div></section>
