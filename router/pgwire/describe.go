@@ -72,6 +72,27 @@ func (d *describer) prepare(text string, oids []uint32) (*prepared, error) {
 	return p, err
 }
 
+// explained gives the parameters of an EXPLAIN the types that they have in the statement that it explains. If that one
+// has an error, running it reports the error.
+func (d *describer) explained(p *prepared) {
+	s := newScanner(p.cmd.text)
+	if len(p.places) == 0 || !s.accept("EXPLAIN") {
+		return
+	}
+	if _, err := readExplain(s); err != nil || s.end() || s.word("EXECUTE") || s.word("EXPLAIN") {
+		return
+	}
+	oids := make([]uint32, len(p.params))
+	for i, t := range p.params {
+		if t != nil {
+			oids[i] = t.OID
+		}
+	}
+	if inner, err := d.prepare(s.rest(), oids); err == nil {
+		copy(p.params, inner.params)
+	}
+}
+
 // describePrepared determines the types of parameters and columns.
 func (d *describer) describePrepared(p *prepared) error {
 	cmd := p.cmd
@@ -79,6 +100,7 @@ func (d *describer) describePrepared(p *prepared) error {
 	case cmd.verb == "":
 		return nil
 	case cmd.session != nil:
+		d.explained(p)
 		columns, err := d.sessionColumns(cmd)
 		p.columns = columns
 		return err
