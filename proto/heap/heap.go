@@ -132,7 +132,9 @@ func (s state) marked() uint64 { return s.live + s.stacks + s.globals }
 
 func read() state {
 	all := []metrics.Sample{
-		{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"},
+		{Name: "/gc/gogc:percent"},
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/gc/scan/stack:bytes"},
 		{Name: "/gc/scan/globals:bytes"},
 	}
 	metrics.Read(all)
