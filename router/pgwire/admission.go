@@ -72,8 +72,8 @@ func (s *Server) wait(c *conn) *Error {
 	s.mu.Lock()
 	s.line = append(s.line, w)
 	s.callLine() // a place may have become free since the connection was refused
-	s.mu.Unlock()
 	over := time.NewTimer(s.lineTime)
+	s.mu.Unlock()
 	defer over.Stop()
 	select {
 	case refused := <-w.turn:

@@ -155,7 +155,9 @@ func TestTimeIsUp(t *testing.T) {
 // TestManyThatAreRefused checks that some refused connections get an error, and that the others are closed.
 func TestManyThatAreRefused(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	f.mu.Lock()
 	f.lineTime = 100 * time.Millisecond
+	f.mu.Unlock()
 	for range maxStarting + maxRefusing + 50 {
 		nc, err := net.Dial("tcp", f.addr)
 		if err != nil {
@@ -174,7 +176,9 @@ func TestManyThatAreRefused(t *testing.T) {
 // addresses out, and that a client is not replaced by others of its own address.
 func TestHalfOpenOfAnotherAddress(t *testing.T) {
 	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	f.mu.Lock()
 	f.lineTime = 100 * time.Millisecond
+	f.mu.Unlock()
 	dial := func(from string) net.Conn {
 		nc, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", f.addr)
 		if err != nil {

@@ -34,9 +34,8 @@ type Server struct {
 	cursors   cursors
 	parked    *parked
 	guessed   wrongKeys
+	lineTime  time.Duration // how long a connection may wait in line
 	running   sync.WaitGroup
-
-	lineTime time.Duration // how long a connection may wait in line
 }
 
 // New returns a Server.
