@@ -87,6 +87,9 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 	if err != nil {
 		return replica.Halt(fmt.Errorf("shard %d: entry %d: %w", ap.cfg.ID, index, err))
 	}
+	if e.Kind != rules.KindWrite || len(e.Writes) > 0 {
+		defer func() { ap.tables.Content = index }()
+	}
 	switch e.Kind {
 	case rules.KindDropTable:
 		ap.tables.Drop(index, term, e)

@@ -40,6 +40,7 @@ func (f fsm) Crowded() error {
 		return nil
 	}
 	s.schedule.wakeFlusher()
+	s.store.Flusher.Hurry()
 	err := fmt.Errorf("shard %d on node %s takes no rows: %d bytes in memory wait to be flushed, the limit is %d",
 		s.cfg.ID, s.cfg.NodeID, used, s.cfg.MemoryLimit)
 	if flushErr != nil {
@@ -89,7 +90,7 @@ func (w *roomWait) flush() bool {
 	ap.tables.Freeze(ap.tables.AppliedIndex)
 	if ap.tables.HasFrozen() {
 		start := time.Now()
-		err := ap.flusher.Flush()
+		err := ap.flusher.FlushNow()
 		ap.tables.NoteFlush(err)
 		ap.metrics.Flushed(store.FlushMemory, time.Since(start), err)
 		if err == nil {

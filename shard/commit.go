@@ -71,6 +71,8 @@ func (wr *writer) commitLoop() {
 		inFlight.Add(1)
 		go func() {
 			defer inFlight.Done()
+			_ = wr.proposals.Acquire(context.Background(), 1) // waits while a flush begins; see hold
+			defer wr.proposals.Release(1)
 			wr.propose(group)
 			<-slots
 		}()

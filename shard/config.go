@@ -80,6 +80,10 @@ type Config struct {
 	heartbeat time.Duration
 	trailing  uint64
 
+	// TakeBytes is the size in memory of a flush from which on followers take the segments of the leader. The default
+	// value is 1 MiB: fewer rows are sooner written than fetched.
+	TakeBytes int64
+
 	// Settings of the queue of writes before the log.
 
 	// QueueBytes and QueueWrites limit the queue of writes that wait for the log; further writes
@@ -133,6 +137,7 @@ func (c Config) withDefaults() Config {
 	c.ShareBytes = cmp.Or(c.ShareBytes, 8<<20)
 	c.SplitBytes = cmp.Or(c.SplitBytes, 64<<20)
 	c.MemoryLimit = cmp.Or(c.MemoryLimit, 4*c.FlushBytes)
+	c.TakeBytes = cmp.Or(c.TakeBytes, 1<<20)
 	c.QueueBytes = cmp.Or(c.QueueBytes, 64<<20)
 	c.QueueWrites = cmp.Or(c.QueueWrites, 4096)
 	c.GroupBytes = cmp.Or(c.GroupBytes, 1<<20)

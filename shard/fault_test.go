@@ -331,11 +331,11 @@ func TestRecovery(t *testing.T) {
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
+	if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load()), false); got != "" {
 		t.Errorf("empty: %q", got)
 	}
 	s.mustPut(batch(head(1, 9, 1), "a"))
-	if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != "" {
+	if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load()), false); got != "" {
 		t.Errorf("one row: %q", got)
 	}
 	tests := []struct {
@@ -359,7 +359,7 @@ func TestFlushReasons(t *testing.T) {
 	for _, test := range tests {
 		s.Shard.cfg = kept
 		test.change(&s.Shard.cfg)
-		if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())); got != test.want {
+		if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load()), false); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}

@@ -35,12 +35,16 @@ type schedule struct {
 	installer  *install.Installer
 	tables     *store.Tables
 	memory     *store.Memory
+	flusher    *store.Flusher
 	files      *store.SegmentFiles
 	clock      *timekeeper
-	stop       <-chan struct{}
+	// hold delays proposals of writes; see writer.hold.
+	hold func() (release func())
+	stop <-chan struct{}
 
 	wake     chan string     // receives a reason, or an empty text
 	requests chan chan error // from callers that wait for a flush
+	freezes  chan freezeRequest
 	loops    sync.WaitGroup
 }
 
@@ -82,12 +86,15 @@ func (sd *schedule) loop() {
 	var pause flushPause
 	for {
 		var asked chan error
+		var frozen freezeRequest
 		reason := ""
 		select {
 		case <-sd.stop:
 			return
 		case asked = <-sd.requests:
 			reason = store.FlushRequest
+		case frozen = <-sd.freezes:
+			reason = store.FlushLeader
 		case reason = <-sd.wake:
 		case <-ticker.C:
 			sd.returnMemory()
@@ -96,12 +103,12 @@ func (sd *schedule) loop() {
 			continue
 		}
 		if reason == "" {
-			reason = sd.memory.FlushReason(sd.replica.LogBytesAfter(sd.tables.Flushed.Load()))
+			reason = sd.memory.FlushReason(sd.replica.LogBytesAfter(sd.tables.Flushed.Load()), sd.follows())
 		}
-		if reason == "" || asked == nil && sd.cfg.Now().Before(pause.until) {
+		if reason == "" || asked == nil && frozen.fz == nil && sd.cfg.Now().Before(pause.until) {
 			continue
 		}
-		err := sd.flushFor(reason)
+		err := sd.flushWith(reason, frozen)
 		if asked != nil {
 			asked <- err
 		}
@@ -172,7 +179,7 @@ func (sd *schedule) flushFor(reason string) error {
 	ended := sd.operations.Begin("flush", "because of "+reason, sd.memory.Size())
 	err := sd.beginLog()
 	if err == nil {
-		err = sd.replica.Snapshot()
+		err = sd.snapshot()
 	}
 	ended(err)
 	sd.tables.NoteFlush(err)

@@ -114,8 +114,8 @@ func newShard(cfg Config) *Shard {
 	s.store = store.New(&c.Config, s.metrics, &s.operations)
 	s.schedule = &schedule{
 		cfg: c, metrics: s.metrics, operations: &s.operations, tables: s.store.Tables,
-		memory: &s.store.Memory, files: s.store.Files, stop: s.stop,
-		wake: make(chan string, 1), requests: make(chan chan error),
+		memory: &s.store.Memory, flusher: s.store.Flusher, files: s.store.Files, stop: s.stop,
+		wake: make(chan string, 1), requests: make(chan chan error), freezes: make(chan freezeRequest),
 	}
 	s.clock = &timekeeper{
 		cfg:            c,
@@ -130,6 +130,7 @@ func newShard(cfg Config) *Shard {
 		clock: s.clock, stop: s.stop,
 		wakeFlusher: s.schedule.wakeFlusher, wakeFlusherFor: s.schedule.wakeFlusherFor,
 	})
+	s.schedule.hold = s.writes.hold
 	s.applier = &applier{
 		cfg: c, metrics: s.metrics, tables: s.store.Tables, files: s.store.Files, flusher: s.store.Flusher,
 		decoded: &s.writes.decoded,
@@ -213,6 +214,9 @@ func (s *Shard) open() (err error) {
 	})
 	s.schedule.installer = s.installer
 	s.store.Connect(s.installer, s.writes.notifyFreed)
+	if s.cfg.Transport != nil {
+		s.store.TakeWith(s.fetchFlushed)
+	}
 	if _, err = s.store.Open(); err != nil {
 		return err
 	}
@@ -307,6 +311,7 @@ func (e *ending) do(ctx context.Context, shard uint32, end func() error) error {
 
 func (s *Shard) close(ctx context.Context) error {
 	s.store.Tables.Close()
+	s.store.Flusher.Hurry()
 	if s.mover != nil {
 		s.mover.Close()
 	}

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"cordwood/proto/column"
 	"cordwood/proto/turns"
 	"cordwood/shard/memtable"
@@ -29,6 +31,7 @@ type writer struct {
 	wakeFlusherFor func(reason string)
 
 	queue      *queue
+	proposals  *semaphore.Weighted           // held by entries in flight, and by hold
 	decoded    sync.Map                      // maps a *byte, the first byte of an entry in flight, to []decoded
 	promised   atomic.Int64                  // inflated bytes of the writes that are queued or in flight
 	freed      atomic.Pointer[chan struct{}] // closed and replaced when a flush has freed memory
@@ -76,6 +79,7 @@ func (p *pending) finish(index uint64, need []uint64, err error) {
 }
 
 func newWriter(wr *writer) *writer {
+	wr.proposals = newProposals()
 	wr.queue = newQueue(wr.cfg.ID, wr.cfg.QueueBytes, wr.cfg.QueueWrites)
 	freed := make(chan struct{})
 	wr.freed.Store(&freed)

@@ -3814,7 +3814,10 @@ type PinRequest struct {
 	// The caller can read objects in object storage, by ReadSegment or by itself. Without state, the list then has the
 	// objects whose rows are in no segment; if there are any and objects is false, the call fails. With state, segments
 	// whose rows are in objects are left out.
-	Objects       bool `protobuf:"varint,4,opt,name=objects,proto3" json:"objects,omitempty"`
+	Objects bool `protobuf:"varint,4,opt,name=objects,proto3" json:"objects,omitempty"`
+	// If set: pin only the segments that the flush of this memtable wrote, as soon as they are durable, on the replica
+	// that offered them to its followers with FreezeMemtable.
+	Flush         *MemtableRange `protobuf:"bytes,5,opt,name=flush,proto3" json:"flush,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3877,6 +3880,201 @@ func (x *PinRequest) GetObjects() bool {
 	return false
 }
 
+func (x *PinRequest) GetFlush() *MemtableRange {
+	if x != nil {
+		return x.Flush
+	}
+	return nil
+}
+
+// MemtableRange identifies the rows of a memtable: they are those of all entries of the log after one index, up to
+// another. Both are indexes of entries that changed something.
+type MemtableRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         uint64                 `protobuf:"varint,1,opt,name=after,proto3" json:"after,omitempty"`
+	Last          uint64                 `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemtableRange) Reset() {
+	*x = MemtableRange{}
+	mi := &file_shardpb_shard_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemtableRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemtableRange) ProtoMessage() {}
+
+func (x *MemtableRange) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemtableRange.ProtoReflect.Descriptor instead.
+func (*MemtableRange) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *MemtableRange) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *MemtableRange) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+type FreezeMemtableRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
+	// The incarnation of the shard's group. Another one is refused.
+	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The id of the leader's node.
+	Leader string `protobuf:"bytes,3,opt,name=leader,proto3" json:"leader,omitempty"`
+	// The index of the log up to which the leader had applied all entries when it froze its memtable.
+	Index uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
+	// The rows in the leader's memtable.
+	Rows *MemtableRange `protobuf:"bytes,5,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The leader offers the segments that it writes.
+	Offered       bool `protobuf:"varint,6,opt,name=offered,proto3" json:"offered,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreezeMemtableRequest) Reset() {
+	*x = FreezeMemtableRequest{}
+	mi := &file_shardpb_shard_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreezeMemtableRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreezeMemtableRequest) ProtoMessage() {}
+
+func (x *FreezeMemtableRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreezeMemtableRequest.ProtoReflect.Descriptor instead.
+func (*FreezeMemtableRequest) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *FreezeMemtableRequest) GetShardId() uint32 {
+	if x != nil {
+		return x.ShardId
+	}
+	return 0
+}
+
+func (x *FreezeMemtableRequest) GetIncarnation() uint32 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *FreezeMemtableRequest) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+func (x *FreezeMemtableRequest) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *FreezeMemtableRequest) GetRows() *MemtableRange {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+func (x *FreezeMemtableRequest) GetOffered() bool {
+	if x != nil {
+		return x.Offered
+	}
+	return false
+}
+
+type FreezeMemtableResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The follower froze a memtable with the same rows. If they are offered, it takes the segments.
+	Same          bool `protobuf:"varint,1,opt,name=same,proto3" json:"same,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FreezeMemtableResponse) Reset() {
+	*x = FreezeMemtableResponse{}
+	mi := &file_shardpb_shard_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FreezeMemtableResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FreezeMemtableResponse) ProtoMessage() {}
+
+func (x *FreezeMemtableResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FreezeMemtableResponse.ProtoReflect.Descriptor instead.
+func (*FreezeMemtableResponse) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *FreezeMemtableResponse) GetSame() bool {
+	if x != nil {
+		return x.Same
+	}
+	return false
+}
+
 type PinResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	PinId uint64                 `protobuf:"varint,1,opt,name=pin_id,json=pinId,proto3" json:"pin_id,omitempty"`
@@ -3899,7 +4097,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[54]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +4109,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[54]
+	mi := &file_shardpb_shard_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4122,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{54}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3988,7 +4186,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[55]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4000,7 +4198,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[55]
+	mi := &file_shardpb_shard_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4013,7 +4211,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{55}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -4041,7 +4239,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[56]
+	mi := &file_shardpb_shard_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4053,7 +4251,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[56]
+	mi := &file_shardpb_shard_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4066,7 +4264,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{56}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -4096,7 +4294,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[57]
+	mi := &file_shardpb_shard_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4108,7 +4306,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[57]
+	mi := &file_shardpb_shard_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4121,7 +4319,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{57}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -4177,7 +4375,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[58]
+	mi := &file_shardpb_shard_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4189,7 +4387,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[58]
+	mi := &file_shardpb_shard_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4202,7 +4400,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{58}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -4319,7 +4517,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[59]
+	mi := &file_shardpb_shard_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4331,7 +4529,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[59]
+	mi := &file_shardpb_shard_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4344,7 +4542,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{59}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -4401,7 +4599,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[60]
+	mi := &file_shardpb_shard_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4413,7 +4611,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[60]
+	mi := &file_shardpb_shard_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4426,7 +4624,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{60}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -4469,7 +4667,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[61]
+	mi := &file_shardpb_shard_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4481,7 +4679,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[61]
+	mi := &file_shardpb_shard_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4494,7 +4692,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{61}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -4537,7 +4735,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[62]
+	mi := &file_shardpb_shard_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4549,7 +4747,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[62]
+	mi := &file_shardpb_shard_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4562,7 +4760,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{62}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -4879,13 +5077,26 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"done_bytes\x18\a \x01(\x03R\tdoneBytes\x12\x1f\n" +
 	"\vtotal_bytes\x18\b \x01(\x03R\n" +
-	"totalBytes\"y\n" +
+	"totalBytes\"\xae\x01\n" +
 	"\n" +
 	"PinRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\bR\x05state\x12 \n" +
 	"\vincarnation\x18\x03 \x01(\rR\vincarnation\x12\x18\n" +
-	"\aobjects\x18\x04 \x01(\bR\aobjects\"\x96\x02\n" +
+	"\aobjects\x18\x04 \x01(\bR\aobjects\x123\n" +
+	"\x05flush\x18\x05 \x01(\v2\x1d.cordwood.shard.MemtableRangeR\x05flush\"9\n" +
+	"\rMemtableRange\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x04R\x05after\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x04R\x04last\"\xcf\x01\n" +
+	"\x15FreezeMemtableRequest\x12\x19\n" +
+	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x16\n" +
+	"\x06leader\x18\x03 \x01(\tR\x06leader\x12\x14\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\x121\n" +
+	"\x04rows\x18\x05 \x01(\v2\x1d.cordwood.shard.MemtableRangeR\x04rows\x12\x18\n" +
+	"\aoffered\x18\x06 \x01(\bR\aoffered\",\n" +
+	"\x16FreezeMemtableResponse\x12\x12\n" +
+	"\x04same\x18\x01 \x01(\bR\x04same\"\x96\x02\n" +
 	"\vPinResponse\x12\x15\n" +
 	"\x06pin_id\x18\x01 \x01(\x04R\x05pinId\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x129\n" +
@@ -4945,7 +5156,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tMergeRule\x12\x1a\n" +
 	"\x16MERGE_RULE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13MERGE_RULE_LAST_ROW\x10\x01\x12\x1c\n" +
-	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xf4\v\n" +
+	"\x18MERGE_RULE_LAST_NON_NULL\x10\x022\xd5\f\n" +
 	"\fShardService\x12D\n" +
 	"\x05Write\x12\x1c.cordwood.shard.WriteRequest\x1a\x1d.cordwood.shard.WriteResponse\x12J\n" +
 	"\aAnalyze\x12\x1e.cordwood.shard.AnalyzeRequest\x1a\x1f.cordwood.shard.AnalyzeResponse\x12C\n" +
@@ -4954,6 +5165,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05Stats\x12\x1c.cordwood.shard.StatsRequest\x1a\x1d.cordwood.shard.StatsResponse\x12@\n" +
 	"\x03Pin\x12\x1a.cordwood.shard.PinRequest\x1a\x1b.cordwood.shard.PinResponse0\x01\x12X\n" +
 	"\vReadSegment\x12\".cordwood.shard.ReadSegmentRequest\x1a#.cordwood.shard.ReadSegmentResponse0\x01\x12_\n" +
+	"\x0eFreezeMemtable\x12%.cordwood.shard.FreezeMemtableRequest\x1a&.cordwood.shard.FreezeMemtableResponse\x12_\n" +
 	"\x0eChangeReplicas\x12%.cordwood.shard.ChangeReplicasRequest\x1a&.cordwood.shard.ChangeReplicasResponse\x12V\n" +
 	"\vReadBarrier\x12\".cordwood.shard.ReadBarrierRequest\x1a#.cordwood.shard.ReadBarrierResponse\x12Y\n" +
 	"\fDefineTables\x12#.cordwood.shard.DefineTablesRequest\x1a$.cordwood.shard.DefineTablesResponse\x12P\n" +
@@ -4982,7 +5194,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 63)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
@@ -5040,18 +5252,21 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*SegmentStats)(nil),              // 53: cordwood.shard.SegmentStats
 	(*OperationStats)(nil),            // 54: cordwood.shard.OperationStats
 	(*PinRequest)(nil),                // 55: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 56: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 57: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 58: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 59: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 60: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 61: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 62: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 63: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 64: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 65: cordwood.schema.Table
-	(schemapb.Type)(0),                // 66: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 67: cordwood.schema.Semantic
+	(*MemtableRange)(nil),             // 56: cordwood.shard.MemtableRange
+	(*FreezeMemtableRequest)(nil),     // 57: cordwood.shard.FreezeMemtableRequest
+	(*FreezeMemtableResponse)(nil),    // 58: cordwood.shard.FreezeMemtableResponse
+	(*PinResponse)(nil),               // 59: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 60: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 61: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 62: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 63: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 64: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 65: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 66: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 67: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 68: cordwood.schema.Table
+	(schemapb.Type)(0),                // 69: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 70: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
 	4,  // 0: cordwood.shard.TableSizesResponse.tables:type_name -> cordwood.shard.TableSize
@@ -5061,17 +5276,17 @@ var file_shardpb_shard_proto_depIdxs = []int32{
 	14, // 4: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
 	39, // 5: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
 	19, // 6: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	65, // 7: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	68, // 7: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
 	42, // 8: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
 	1,  // 9: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	65, // 10: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	68, // 10: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
 	28, // 11: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	65, // 12: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	68, // 12: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
 	33, // 13: cordwood.shard.ScanResponse.missing:type_name -> cordwood.shard.Missing
-	65, // 14: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	68, // 14: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	36, // 15: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	36, // 16: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	65, // 17: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	68, // 17: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	39, // 18: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
 	42, // 19: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
 	41, // 20: cordwood.shard.QueryRequest.blocks:type_name -> cordwood.shard.QueryBlock
@@ -5081,63 +5296,67 @@ var file_shardpb_shard_proto_depIdxs = []int32{
 	33, // 24: cordwood.shard.QueryChunk.missing:type_name -> cordwood.shard.Missing
 	46, // 25: cordwood.shard.BlockAnswer.stages:type_name -> cordwood.shard.PartStages
 	36, // 26: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	65, // 27: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	68, // 27: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
 	51, // 28: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
 	52, // 29: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
 	53, // 30: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
 	54, // 31: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	60, // 32: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	59, // 33: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	57, // 34: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	58, // 35: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 36: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	61, // 37: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	62, // 38: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	66, // 39: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	67, // 40: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	34, // 41: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	37, // 42: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	40, // 43: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	47, // 44: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	49, // 45: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	55, // 46: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	63, // 47: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	22, // 48: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	24, // 49: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	26, // 50: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	29, // 51: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	31, // 52: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	20, // 53: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 54: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
-	6,  // 55: cordwood.shard.ShardService.ColdObjects:input_type -> cordwood.shard.ColdObjectsRequest
-	9,  // 56: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
-	12, // 57: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	15, // 58: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	17, // 59: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	35, // 60: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	38, // 61: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	43, // 62: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	48, // 63: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	50, // 64: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	56, // 65: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	64, // 66: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	23, // 67: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	25, // 68: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	27, // 69: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	30, // 70: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	32, // 71: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	21, // 72: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 73: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
-	7,  // 74: cordwood.shard.ShardService.ColdObjects:output_type -> cordwood.shard.ColdObjectsResponse
-	11, // 75: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
-	13, // 76: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	16, // 77: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	18, // 78: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	60, // [60:79] is the sub-list for method output_type
-	41, // [41:60] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	56, // 32: cordwood.shard.PinRequest.flush:type_name -> cordwood.shard.MemtableRange
+	56, // 33: cordwood.shard.FreezeMemtableRequest.rows:type_name -> cordwood.shard.MemtableRange
+	63, // 34: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	62, // 35: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	60, // 36: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	61, // 37: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 38: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	64, // 39: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	65, // 40: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	69, // 41: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	70, // 42: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	34, // 43: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	37, // 44: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	40, // 45: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	47, // 46: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	49, // 47: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	55, // 48: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	66, // 49: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	57, // 50: cordwood.shard.ShardService.FreezeMemtable:input_type -> cordwood.shard.FreezeMemtableRequest
+	22, // 51: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	24, // 52: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	26, // 53: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	29, // 54: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	31, // 55: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	20, // 56: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 57: cordwood.shard.ShardService.TableSizes:input_type -> cordwood.shard.TableSizesRequest
+	6,  // 58: cordwood.shard.ShardService.ColdObjects:input_type -> cordwood.shard.ColdObjectsRequest
+	9,  // 59: cordwood.shard.ShardService.ExpireRows:input_type -> cordwood.shard.ExpireRowsRequest
+	12, // 60: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	15, // 61: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	17, // 62: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	35, // 63: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	38, // 64: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	43, // 65: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	48, // 66: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	50, // 67: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	59, // 68: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	67, // 69: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	58, // 70: cordwood.shard.ShardService.FreezeMemtable:output_type -> cordwood.shard.FreezeMemtableResponse
+	23, // 71: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	25, // 72: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	27, // 73: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	30, // 74: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	32, // 75: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	21, // 76: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 77: cordwood.shard.ShardService.TableSizes:output_type -> cordwood.shard.TableSizesResponse
+	7,  // 78: cordwood.shard.ShardService.ColdObjects:output_type -> cordwood.shard.ColdObjectsResponse
+	11, // 79: cordwood.shard.ShardService.ExpireRows:output_type -> cordwood.shard.ExpireRowsResponse
+	13, // 80: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	16, // 81: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	18, // 82: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	63, // [63:83] is the sub-list for method output_type
+	43, // [43:63] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -5154,7 +5373,7 @@ func file_shardpb_shard_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   63,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	ShardService_Stats_FullMethodName          = "/cordwood.shard.ShardService/Stats"
 	ShardService_Pin_FullMethodName            = "/cordwood.shard.ShardService/Pin"
 	ShardService_ReadSegment_FullMethodName    = "/cordwood.shard.ShardService/ReadSegment"
+	ShardService_FreezeMemtable_FullMethodName = "/cordwood.shard.ShardService/FreezeMemtable"
 	ShardService_ChangeReplicas_FullMethodName = "/cordwood.shard.ShardService/ChangeReplicas"
 	ShardService_ReadBarrier_FullMethodName    = "/cordwood.shard.ShardService/ReadBarrier"
 	ShardService_DefineTables_FullMethodName   = "/cordwood.shard.ShardService/DefineTables"
@@ -64,6 +65,9 @@ type ShardServiceClient interface {
 	Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PinResponse], error)
 	// ReadSegment sends the file of a pinned segment.
 	ReadSegment(ctx context.Context, in *ReadSegmentRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSegmentResponse], error)
+	// FreezeMemtable makes a follower freeze its memtable at the index at which the leader froze its own. If both have
+	// the same rows, the follower then takes the segments that the leader writes, with Pin.
+	FreezeMemtable(ctx context.Context, in *FreezeMemtableRequest, opts ...grpc.CallOption) (*FreezeMemtableResponse, error)
 	// ChangeReplicas changes the members of a shard's group. Only its leader answers. If the change
 	// was made already, the call succeeds.
 	ChangeReplicas(ctx context.Context, in *ChangeReplicasRequest, opts ...grpc.CallOption) (*ChangeReplicasResponse, error)
@@ -209,6 +213,16 @@ func (c *shardServiceClient) ReadSegment(ctx context.Context, in *ReadSegmentReq
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_ReadSegmentClient = grpc.ServerStreamingClient[ReadSegmentResponse]
+
+func (c *shardServiceClient) FreezeMemtable(ctx context.Context, in *FreezeMemtableRequest, opts ...grpc.CallOption) (*FreezeMemtableResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(FreezeMemtableResponse)
+	err := c.cc.Invoke(ctx, ShardService_FreezeMemtable_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 func (c *shardServiceClient) ChangeReplicas(ctx context.Context, in *ChangeReplicasRequest, opts ...grpc.CallOption) (*ChangeReplicasResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
@@ -370,6 +384,9 @@ type ShardServiceServer interface {
 	Pin(*PinRequest, grpc.ServerStreamingServer[PinResponse]) error
 	// ReadSegment sends the file of a pinned segment.
 	ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error
+	// FreezeMemtable makes a follower freeze its memtable at the index at which the leader froze its own. If both have
+	// the same rows, the follower then takes the segments that the leader writes, with Pin.
+	FreezeMemtable(context.Context, *FreezeMemtableRequest) (*FreezeMemtableResponse, error)
 	// ChangeReplicas changes the members of a shard's group. Only its leader answers. If the change
 	// was made already, the call succeeds.
 	ChangeReplicas(context.Context, *ChangeReplicasRequest) (*ChangeReplicasResponse, error)
@@ -430,6 +447,9 @@ func (UnimplementedShardServiceServer) Pin(*PinRequest, grpc.ServerStreamingServ
 }
 func (UnimplementedShardServiceServer) ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error {
 	return status.Error(codes.Unimplemented, "method ReadSegment not implemented")
+}
+func (UnimplementedShardServiceServer) FreezeMemtable(context.Context, *FreezeMemtableRequest) (*FreezeMemtableResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method FreezeMemtable not implemented")
 }
 func (UnimplementedShardServiceServer) ChangeReplicas(context.Context, *ChangeReplicasRequest) (*ChangeReplicasResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ChangeReplicas not implemented")
@@ -585,6 +605,24 @@ func _ShardService_ReadSegment_Handler(srv interface{}, stream grpc.ServerStream
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type ShardService_ReadSegmentServer = grpc.ServerStreamingServer[ReadSegmentResponse]
+
+func _ShardService_FreezeMemtable_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(FreezeMemtableRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServiceServer).FreezeMemtable(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: ShardService_FreezeMemtable_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServiceServer).FreezeMemtable(ctx, req.(*FreezeMemtableRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _ShardService_ChangeReplicas_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ChangeReplicasRequest)
@@ -806,6 +844,10 @@ var ShardService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Stats",
 			Handler:    _ShardService_Stats_Handler,
+		},
+		{
+			MethodName: "FreezeMemtable",
+			Handler:    _ShardService_FreezeMemtable_Handler,
 		},
 		{
 			MethodName: "ChangeReplicas",

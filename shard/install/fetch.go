@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -108,44 +109,61 @@ func watchdog(cancel context.CancelCauseFunc, what string) *time.Timer {
 	return time.AfterFunc(fetchSilence, func() { cancel(fmt.Errorf("%s: received nothing for %s", what, fetchSilence)) })
 }
 
+// pinned is what another replica pinned.
+type pinned struct {
+	id       uint64
+	segments []*shardpb.PinnedSegment
+	state    []byte
+}
+
 // pinState pins the state of the other replica as long as ctx lives. It ends ctx if the pin is
 // lost.
 func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceClient,
 	cancel context.CancelCauseFunc,
 ) (pin uint64, st *manifest.State, err error) {
+	p, err := n.pin(ctx, client, cancel, &shardpb.PinRequest{
+		ShardId: n.cfg.ShardID, State: true,
+		Incarnation: n.cfg.Incarnation, Objects: n.cfg.Objects,
+	})
+	if err != nil {
+		return 0, nil, err
+	}
+	st, err = manifest.DecodeState("decode the state of the other replica", p.state)
+	return p.id, st, err
+}
+
+// pin pins segments of the other replica as long as ctx lives. It ends ctx if the pin is lost.
+func (n *Installer) pin(ctx context.Context, client shardpb.ShardServiceClient, cancel context.CancelCauseFunc,
+	req *shardpb.PinRequest,
+) (p pinned, err error) {
 	dog := watchdog(cancel, "pin")
 	defer func() {
 		if err != nil {
 			dog.Stop()
 		}
 	}()
-	stream, err := client.Pin(ctx, &shardpb.PinRequest{
-		ShardId: n.cfg.ShardID, State: true,
-		Incarnation: n.cfg.Incarnation, Objects: n.cfg.Objects,
-	}, grpc.MaxCallRecvMsgSize(64<<20))
+	stream, err := client.Pin(ctx, req, grpc.MaxCallRecvMsgSize(64<<20))
 	if err != nil {
-		return 0, nil, errs.FromGRPC(err)
+		return p, errs.FromGRPC(err)
 	}
-	var state []byte
 	for complete := false; !complete; {
 		m, err := stream.Recv()
 		if err != nil {
-			return 0, nil, errs.FromGRPC(err)
+			return p, errs.FromGRPC(err)
 		}
 		dog.Reset(fetchSilence)
 		for _, seg := range m.Segments {
 			if seg.Damaged {
-				return 0, nil, fmt.Errorf("segment %d of the other replica is damaged, so its state cannot be used", seg.Id)
+				return p, fmt.Errorf("segment %d of the other replica is damaged, so its state cannot be used", seg.Id)
 			}
 		}
-		if state = append(state, m.State...); len(state) > maxStateBytes {
-			return 0, nil, fmt.Errorf("the state of the other replica has more than %d bytes", maxStateBytes)
+		if req.Flush != nil { // the segments of a state are in the state
+			p.segments = append(p.segments, m.Segments...)
 		}
-		pin, complete = m.PinId, m.Complete
-	}
-	st, err = manifest.DecodeState("decode the state of the other replica", state)
-	if err != nil {
-		return 0, nil, err
+		if p.state = append(p.state, m.State...); len(p.state) > maxStateBytes {
+			return p, fmt.Errorf("the state of the other replica has more than %d bytes", maxStateBytes)
+		}
+		p.id, complete = m.PinId, m.Complete
 	}
 	go func() { // until ctx ends
 		defer dog.Stop()
@@ -157,7 +175,7 @@ func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceCli
 			dog.Reset(fetchSilence)
 		}
 	}()
-	return pin, st, nil
+	return p, nil
 }
 
 // maxStateBytes is the maximum size of a shard's state without its segments: 100,000 tables of
@@ -171,6 +189,8 @@ type arriving struct {
 	f   vfs.File
 	at  int64  // number of bytes received
 	crc uint32 // checksum of the received bytes
+	// done, if set, counts the bytes, too.
+	done *atomic.Int64
 	// ours means that writing to the disk of this node failed.
 	ours bool
 }
@@ -189,7 +209,9 @@ func (a *arriving) take(ctx context.Context, b []byte) error {
 	}
 	a.at += int64(len(b))
 	a.crc = crc32.Update(a.crc, castagnoli, b)
-	a.n.done.Add(int64(len(b)))
+	if a.done != nil {
+		a.done.Add(int64(len(b)))
+	}
 	return nil
 }
 
@@ -247,7 +269,7 @@ func (n *Installer) fetchSegment(ctx context.Context, client shardpb.ShardServic
 		return err
 	}
 	n.done.Add(at)
-	a := &arriving{n: n, m: m, f: f, at: at, crc: crc}
+	a := &arriving{n: n, m: m, f: f, at: at, crc: crc, done: &n.done}
 	err = a.fetch(ctx, client, pin)
 	whole := err == nil
 	if whole {

@@ -40,10 +40,12 @@ type pins struct {
 	open map[uint64]*store.Pinned
 }
 
-func (p *pins) add(x *store.Pinned) (id uint64, ok bool) {
+// add adds a pin. Pins of followers are always taken, because each replica takes the segments of one flush at a
+// time.
+func (p *pins) add(x *store.Pinned, follower bool) (id uint64, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.open) >= maxPins {
+	if len(p.open) >= maxPins && !follower {
 		return 0, false
 	}
 	if p.open == nil {
@@ -97,7 +99,7 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 		return err
 	}
 	defer p.Close()
-	id, ok := s.pins.add(p)
+	id, ok := s.pins.add(p, req.Flush != nil)
 	if !ok {
 		return errs.New(errs.ShardBusy, "shard %d: pin: %d backups are reading from this node; try again when one is done",
 			req.ShardId, maxPins)
@@ -120,8 +122,11 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 	}
 }
 
-// takePin pins the segments of a shard, or its state.
+// takePin pins the segments of a shard, its state, or the segments of one flush.
 func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.Pinned, error) {
+	if req.Flush != nil {
+		return s.pinOffered(ctx, req)
+	}
 	sh, err := s.pinnable(ctx, req)
 	if err != nil {
 		return nil, err
@@ -131,9 +136,8 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 		if err := sh.Replica().CheckLeads(); err != nil {
 			return nil, err
 		}
-		if req.Incarnation != sh.Incarnation() {
-			return nil, errs.New(errs.IllegalState, "shard %d: the request is for incarnation %d, this is incarnation %d",
-				req.ShardId, req.Incarnation, sh.Incarnation())
+		if err := sameIncarnation(sh, req.Incarnation); err != nil {
+			return nil, err
 		}
 		take = func(ctx context.Context) (*store.Pinned, error) { return sh.PinState(ctx, req.Objects) }
 	}

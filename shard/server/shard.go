@@ -41,6 +41,8 @@ type Shard interface {
 	Tail(tableID uint64) (*store.Tail, error)
 	Pin(ctx context.Context) (*store.Pinned, error)
 	PinState(ctx context.Context, leaveOut bool) (*store.Pinned, error)
+	PinOffered(ctx context.Context, rows store.Range) (*store.Pinned, error)
+	FreezeMemtable(ctx context.Context, leader string, index uint64, rows store.Range, offered bool) (same bool, err error)
 	Handoffs() *handoff.Copies
 	StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats
 }

@@ -27,13 +27,13 @@
 // one takes only those below it:
 //
 //	compactor.turn   a channel with one token, for the one compaction that runs; guards compactor.failed
-//	Flusher.mu       the one flush that writes frozen memtables
+//	Flusher.mu       the one flush that writes frozen memtables, or waits for those of the leader
 //	Ledger.mu        the manifest, the pending edits, the generation. It is held while
 //	                 an edit is written to disk, never while segments are written
 //	Tables.mu        everything in Tables, memtables, segmentLists, tails and copySources
 //
 // Below Tables.mu there are only locks that guard a few fields, and under which no other lock is
-// taken: the locks of segmentIDs, crashLog, coldLists and Operations.
+// taken: the locks of segmentIDs, crashLog, coldLists, Offer and Operations.
 //
 // Readers take Tables.mu by RLock. It is held for moments, never across I/O, a call to another node, or
 // a wait. A View copies slice headers under it and takes references; it needs no lock after that.

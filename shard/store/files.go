@@ -201,6 +201,18 @@ func (sf *SegmentFiles) removeNew(metas []segment.Meta) (err error) {
 	return err
 }
 
+// discard removes the files of segments that were not fetched completely. What cannot be removed is moved to lost+found
+// by the next start.
+func (sf *SegmentFiles) discard(metas []segment.Meta) {
+	for i := range metas {
+		path := filepath.Join(sf.segmentDir, metas[i].FileName())
+		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			sf.cfg.Logger.Warn("could not remove a segment that was fetched for nothing", "file", path, "error", err)
+		}
+		sf.IDs.done(metas[i].ID)
+	}
+}
+
 // unmark removes the damage mark of a segment whose file is removed.
 func (sf *SegmentFiles) unmark(l *LiveSegment) {
 	if l.Damage.Load() == nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cordwood/shard/manifest"
@@ -23,17 +24,36 @@ type Flusher struct {
 	// crashes records the tables during whose flush earlier processes crashed.
 	crashes *crashLog
 
-	mu sync.Mutex // held while frozen memtables are flushed; see doc.go
+	mu     sync.Mutex // held while frozen memtables are flushed; see doc.go
+	taking taking
+	// Taken is the number of segments that this replica took from flushes of leaders.
+	Taken   atomic.Int64
+	offerMu sync.Mutex // guards offer
+	offer   *Offer     // the last one
+	readers *atomic.Int64
 	// retry is when the raw rows of a table may be tried again. A table that is missing was not
 	// tried since the process started. mu guards it.
 	retry map[uint64]time.Time
 }
 
-// Flush makes all frozen memtables durable in segments. The replica's snapshot goroutine calls it,
-// and the apply goroutine if there is no memory.
+// Flush makes all frozen memtables durable in segments. The replica's snapshot goroutine calls it. On a follower
+// it may wait for the leader's segments.
 func (fl *Flusher) Flush() error {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
+	return fl.flush()
+}
+
+// FlushNow is Flush without waiting for the leader. The apply goroutine calls it if there is no memory.
+func (fl *Flusher) FlushNow() error {
+	fl.taking.urgent.Add(1)
+	defer fl.taking.urgent.Add(-1)
+	fl.Hurry()
+	return fl.Flush()
+}
+
+// flush flushes; mu must be held.
+func (fl *Flusher) flush() error {
 	for {
 		if err := fl.ledger.commitPending(); err != nil {
 			return fmt.Errorf("shard %d: flush: %w", fl.cfg.ID, err)
@@ -47,7 +67,7 @@ func (fl *Flusher) Flush() error {
 		}
 		u, err := fl.writeSegments(todo)
 		if err == nil {
-			u.n, u.generation = len(todo), generation
+			u.n, u.generation, u.offer = len(todo), generation, offered(todo, u)
 			err = fl.ledger.commit(u)
 		}
 		if err != nil {
@@ -129,7 +149,13 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 	for _, id := range slices.Sorted(maps.Keys(expired)) {
 		edit.Expire = append(edit.Expire, expired[id])
 	}
-	faults, err = fl.writeStages(stages, edit)
+	taken := false
+	if len(again)+len(raws) == 0 {
+		edit.Add, taken = fl.take(todo, stages)
+	}
+	if !taken {
+		faults, err = fl.writeStages(stages, edit)
+	}
 	var done []uint64
 	if err == nil && len(faults) == 0 {
 		for _, st := range stages {

@@ -53,6 +53,8 @@ type pendingEdit struct {
 	n    int // how many frozen memtables it covers
 	// generation is the generation of the state for which the edit was made.
 	generation uint64
+	// offer, if set, offers the new segments to followers.
+	offer *Offer
 	// raws are the raw segments that the edit adds, by id.
 	raws map[uint64]loadedRaw
 }
@@ -175,6 +177,9 @@ func (lg *Ledger) publish(u *pendingEdit) {
 			continue
 		}
 		dead = append(dead, lg.tables.segs.newSegment(m)) // dropped or expired while it was written
+	}
+	if u.offer != nil {
+		u.offer.write(lg.tables.added(u.edit))
 	}
 	dead = append(dead, lg.removeUnlisted(listed)...)
 	done := lg.tables.Mem.frozen[:u.n]

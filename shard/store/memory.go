@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math"
 	"time"
 
 	"cordwood/proto/errs"
@@ -56,26 +57,35 @@ func (m *Memory) Size() int64 {
 }
 
 // FlushReason returns the reason why the shard should be flushed now, or "". logBytes is the size
-// of the log after the manifest's index.
-func (m *Memory) FlushReason(logBytes int64) string {
+// of the log after the manifest's index. A follower waits longer than its leader, which normally makes
+// it flush.
+func (m *Memory) FlushReason(logBytes int64, follows bool) string {
 	tb := m.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	now := tb.cfg.Now()
+	bytes, log, age, idle := tb.cfg.FlushBytes, tb.cfg.FlushLogBytes, tb.cfg.FlushAge, tb.cfg.FlushIdle
+	share := tb.cfg.Budget.share()
+	if follows {
+		bytes, log, age, idle = bytes+bytes/4, log+log/4, age+age/4, 2*idle
+		if share < math.MaxInt64/2 {
+			share += share / 4
+		}
+	}
 	switch {
 	case len(tb.Mem.frozen) > 0:
 		return flushRetry
 	case tb.AppliedIndex <= tb.Flushed.Load() && tb.Mem.Active.Empty():
 		return ""
-	case tb.Mem.large(tb.cfg.FlushBytes):
+	case tb.Mem.large(bytes):
 		return flushBytes
-	case logBytes >= tb.cfg.FlushLogBytes:
+	case logBytes >= log:
 		return flushLog
-	case !tb.Mem.since.IsZero() && now.Sub(tb.Mem.since) >= tb.cfg.FlushAge:
+	case !tb.Mem.since.IsZero() && now.Sub(tb.Mem.since) >= age:
 		return flushAge
-	case tb.Mem.bytes >= tb.cfg.FlushBytes/8 && now.Sub(tb.Mem.last) >= tb.cfg.FlushIdle:
+	case tb.Mem.bytes >= tb.cfg.FlushBytes/8 && now.Sub(tb.Mem.last) >= idle:
 		return flushIdle
-	case tb.Mem.bytes > 0 && tb.Mem.bytes >= tb.cfg.Budget.share():
+	case tb.Mem.bytes > 0 && tb.Mem.bytes >= share:
 		return flushBudget
 	}
 	return ""
@@ -151,6 +161,7 @@ func (tb *Tables) Freeze(index uint64) {
 		last = tb.Mem.frozen[n-1].index
 	}
 	if index <= last && tb.Mem.Active.Empty() {
+		tb.noteFreeze(nil)
 		return
 	}
 	f := &frozen{
@@ -161,6 +172,9 @@ func (tb *Tables) Freeze(index uint64) {
 	for _, id := range f.mem.Tables() {
 		f.defs[id] = tb.State.Tables[id]
 	}
+	f.rows = Range{After: tb.frozenAt, Last: tb.Content}
+	tb.frozenAt = tb.Content
+	tb.noteFreeze(f)
 	tb.Mem.frozen = append(tb.Mem.frozen, f)
 	tb.Mem.Active = memtable.New(tb.cfg.Pool)
 	tb.Mem.bytes, tb.Mem.since = 0, time.Time{}

@@ -17,6 +17,7 @@ type Metrics struct {
 	Entries, Rows, Duplicates, Busy prometheus.Counter
 	tailsLost                       prometheus.Counter
 	flushBytes                      prometheus.Counter
+	taken, notTaken                 prometheus.Counter
 	compactIn, compactOut           prometheus.Counter
 	ClockLeaps                      prometheus.Counter
 	// ColdMismatches counts offloads whose objects do not have the rows of their cut.
@@ -47,6 +48,10 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m.Busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
 	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were ended because their reader was too slow.")
 	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
+	m.taken = counter("cordwood_shard_segments_taken_total",
+		"Segments that this replica took from the flush of the leader in place of writing them.")
+	m.notTaken = counter("cordwood_shard_segments_not_taken_total",
+		"Flushes in which this replica could not take the leader's segments and wrote its own.")
 	m.compactIn = counter("cordwood_shard_compaction_read_bytes_total", "Bytes of segments that compactions replaced.")
 	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
 	m.ClockLeaps = counter("cordwood_shard_clock_leaps_total",

@@ -9,6 +9,7 @@ const (
 	flushBudget  = "budget"
 	FlushDrop    = "drop"
 	FlushExpire  = "expire"
+	FlushLeader  = "leader" // of a follower, because the leader flushes
 	flushRetry   = "retry"
 	FlushRequest = "request"
 	FlushMemory  = "memory"

@@ -43,7 +43,7 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	st.Expiry = &Expiry{cfg: cfg, tables: st.Tables}
 	st.Flusher = &Flusher{
 		cfg: cfg, segmentDir: dir, metrics: m, tables: st.Tables, files: st.Files, ledger: st.Ledger,
-		retry: map[uint64]time.Time{},
+		retry: map[uint64]time.Time{}, readers: &st.Readers.Open,
 	}
 	st.Compactor = newCompactor(&compactor{
 		cfg: cfg, segmentDir: dir, metrics: m, operations: ops,
@@ -58,6 +58,9 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 func (st *Store) Connect(in *install.Installer, notifyFreed func()) {
 	st.Ledger.installer, st.Ledger.notifyFreed = in, notifyFreed
 }
+
+// TakeWith makes flushes of a follower take the segments of the leader, with a function that fetches them.
+func (st *Store) TakeWith(fetch FetchSegments) { st.Flusher.taking.fetch = fetch }
 
 // Open reads the manifest and checks the segments. After an error nothing is open.
 func (st *Store) Open() (state *manifest.State, err error) {
@@ -116,6 +119,7 @@ func (st *Store) Sweep() error {
 
 // Close releases the memory of all rows, and closes the manifest. Views stay usable.
 func (st *Store) Close() error {
+	st.Flusher.withdraw()
 	st.Tables.cfg.Budget.shut(st.Tables)
 	st.Tables.free()
 	return st.Ledger.manifest.Close()

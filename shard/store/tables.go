@@ -44,6 +44,11 @@ type Tables struct {
 	tails                     tails
 	Ingested                  ingested
 	sources                   copySources
+	// Content is the index of the last entry that changed anything, or Base. Only the apply goroutine uses it.
+	// frozenAt is its value at the last freeze.
+	Content, frozenAt uint64
+	// freezing, if set, is completed by the next Freeze.
+	freezing *Freezing
 	// logOnly is set before another replica is added: from then on all rows go through the log.
 	logOnly bool
 }
@@ -139,6 +144,7 @@ func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 		tb.addLive(m, time.Time{})
 	}
 	tb.AppliedIndex, tb.AppliedTerm, tb.Base = st.AppliedIndex, st.AppliedTerm, st.AppliedIndex
+	tb.Content, tb.frozenAt = st.AppliedIndex, st.AppliedIndex
 	tb.Flushed.Store(st.AppliedIndex)
 }
 
@@ -175,6 +181,7 @@ func (tb *Tables) Abandon() {
 // frozen is a memtable that takes no more rows, with the state after its last row was applied.
 type frozen struct {
 	mem         *memtable.Memtable
+	rows        Range // what is in mem
 	bytes       int64
 	index, term uint64
 	clock       int64
@@ -183,6 +190,10 @@ type frozen struct {
 	sessions    []manifest.Session
 	keys        []manifest.Key
 	cold        *manifest.Cold
+	// offer, if set, offers the segments to followers. offeredBy, if set, is the leader that offers segments with
+	// the same rows.
+	offer     *Offer
+	offeredBy string
 }
 
 // used returns the memory of all memtables, or the memory that a flush needs to sort their rows if

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"cordwood/shard"
+	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
@@ -36,8 +37,26 @@ type cluster struct {
 	// parts is the number of parts of queries that nodes ran.
 	parts atomic.Int64
 
-	mu    sync.Mutex
-	metas []string // nodes with the role meta
+	mu       sync.Mutex
+	metas    []string // nodes with the role meta
+	flushers []*store.Flusher
+}
+
+// opened records a replica.
+func (c *cluster) opened(s *shard.Shard) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.flushers = append(c.flushers, s.Store().Flusher)
+}
+
+// taken returns the number of segments that followers took from their leaders.
+func (c *cluster) taken() (n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.flushers {
+		n += f.Taken.Load()
+	}
+	return n
 }
 
 // metaNodes lists the nodes with the role meta.

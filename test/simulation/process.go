@@ -180,6 +180,7 @@ func (p *process) openHost() error {
 					TTL:  func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
 					Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 				},
+				TakeBytes:   1, // followers take the leader's segments whenever they can
 				Incarnation: o.Incarnation, Bootstrap: o.Bootstrap, Founders: o.Founders,
 				Transport: members, Peers: peers,
 				Members:       func() []string { return replicasOf(p.meta, o.ID) },
@@ -188,8 +189,10 @@ func (p *process) openHost() error {
 			})
 			if err != nil {
 				_ = t.Close() // only leaves the list of groups
+				return nil, err
 			}
-			return s, err
+			n.cluster.opened(s)
+			return s, nil
 		},
 		Forget: func(ctx context.Context, m *metapb.Shard) error {
 			_, err := p.meta.Propose(ctx, &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: &metapb.ChangeShard{

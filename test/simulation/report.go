@@ -25,6 +25,8 @@ type Report struct {
 	// Queries is the number of queries of whole tables that were answered, and Parts the number of parts of queries that
 	// nodes ran.
 	Queries, Parts int64
+	// Taken is the number of segments that followers took from their leaders.
+	Taken int64
 
 	schemas *schemaHistory
 }

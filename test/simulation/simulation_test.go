@@ -145,8 +145,8 @@ func TestSeeds(t *testing.T) {
 			if r.Failed() {
 				t.Errorf("go test ./test/simulation -run TestSeeds -seed %d%s\n%s", seed, again, r)
 			} else {
-				t.Logf("%s: %d rows, gap %s, recovery %s, %d logs, %d queries, %d parts", r.Options, r.Acked, r.Longest,
-					r.Recovery, r.Logs, r.Queries, r.Parts)
+				t.Logf("%s: %d rows, gap %s, recovery %s, %d logs, %d queries, %d parts, %d segments taken", r.Options, r.Acked,
+					r.Longest, r.Recovery, r.Logs, r.Queries, r.Parts, r.Taken)
 			}
 		})
 	}

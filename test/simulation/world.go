@@ -279,7 +279,7 @@ func (w *World) run() (*Report, error) {
 		w.awaitOperations()
 	}
 	w.check(r)
-	r.Queries, r.Parts = w.queries.Load(), w.cluster.parts.Load()
+	r.Queries, r.Parts, r.Taken = w.queries.Load(), w.cluster.parts.Load(), w.cluster.taken()
 	r.Events, r.Acked, r.Longest = w.events, w.history.acked, w.history.longest
 	return r, nil
 }
