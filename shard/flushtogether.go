@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/rules"
@@ -39,8 +37,6 @@ func (wr *writer) hold() (release func()) {
 	}
 	return sync.OnceFunc(func() { wr.proposals.Release(maxInFlight) })
 }
-
-func newProposals() *semaphore.Weighted { return semaphore.NewWeighted(maxInFlight) }
 
 // followers returns the nodes of the other members that keep up, if this replica leads.
 func (sd *schedule) followers() (nodes []string) {
@@ -170,7 +166,8 @@ func (s *Shard) FreezeMemtable(ctx context.Context, leader string, index uint64,
 	}
 }
 
-// PinOffered pins the segments that a flush of this replica wrote and offers to its followers. It waits until they are durable.
+// PinOffered pins the segments that a flush of this replica wrote and offers to its followers. It waits until they are
+// durable.
 func (s *Shard) PinOffered(ctx context.Context, rows store.Range) (*store.Pinned, error) {
 	return s.store.Flusher.PinOffered(ctx, rows)
 }

@@ -16,6 +16,7 @@ import (
 
 	"cordwood/proto/schemapb"
 	"cordwood/shard/shardtest"
+	"cordwood/shard/store"
 )
 
 // takingGroup returns a group whose followers take segments of any size, and the registry of each node.
@@ -85,11 +86,11 @@ func (o *opened) reopenIn(g *group) *opened {
 // faultyConn is a connection whose calls may fail before they are sent.
 type faultyConn struct {
 	grpc.ClientConnInterface
-	fault func(method string) error
+	fault func(ctx context.Context, method string) error
 }
 
 func (c faultyConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
-	if err := c.fault(path.Base(method)); err != nil {
+	if err := c.fault(ctx, path.Base(method)); err != nil {
 		return err
 	}
 	return c.ClientConnInterface.Invoke(ctx, method, args, reply, opts...)
@@ -98,7 +99,7 @@ func (c faultyConn) Invoke(ctx context.Context, method string, args, reply any, 
 func (c faultyConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string,
 	opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	if err := c.fault(path.Base(method)); err != nil {
+	if err := c.fault(ctx, path.Base(method)); err != nil {
 		return nil, err
 	}
 	return c.ClientConnInterface.NewStream(ctx, desc, method, opts...)
@@ -120,7 +121,7 @@ func TestFollowersWriteSegments(t *testing.T) {
 				peers := cfg.Peers
 				cfg.Peers = func(node string) (grpc.ClientConnInterface, error) {
 					conn, err := peers(node)
-					return faultyConn{conn, func(method string) error {
+					return faultyConn{conn, func(_ context.Context, method string) error {
 						if broken.Load() && method == test.fails {
 							return status.Error(codes.Unimplemented, "this call fails")
 						}
@@ -209,5 +210,40 @@ func TestMergedRowsAreNotTaken(t *testing.T) {
 			t.Errorf("node %s has taken %v segments", o.cfg.NodeID, got)
 		}
 		g.wantRows(o, 1, "a")
+	}
+}
+
+// TestCloseWhileTaking checks that a follower which waits for the leader's segments writes its own when it is closed.
+func TestCloseWhileTaking(t *testing.T) {
+	t.Parallel()
+	waits := make(chan string, 2)
+	g, _ := takingGroup(t, func(node string, cfg *Config) {
+		peers := cfg.Peers
+		cfg.Peers = func(to string) (grpc.ClientConnInterface, error) {
+			conn, err := peers(to)
+			return faultyConn{conn, func(ctx context.Context, method string) error {
+				if method == "Pin" {
+					waits <- node
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}}, err
+		}
+	})
+	leader := g.leader()
+	g.put(batch(head(1, 9, 1), "a"))
+	for _, o := range g.followers(leader) {
+		g.caughtUp(o)
+	}
+	leader.flush()
+	id := <-waits
+	ctx, cancel := context.WithTimeout(t.Context(), store.TakeLimit/2)
+	defer cancel()
+	o := g.node(id).open
+	if err := o.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if files := o.files("segments"); len(files) != 1 {
+		t.Errorf("node %s has the files %v, want one with the row", id, files)
 	}
 }

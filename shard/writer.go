@@ -79,7 +79,7 @@ func (p *pending) finish(index uint64, need []uint64, err error) {
 }
 
 func newWriter(wr *writer) *writer {
-	wr.proposals = newProposals()
+	wr.proposals = semaphore.NewWeighted(maxInFlight)
 	wr.queue = newQueue(wr.cfg.ID, wr.cfg.QueueBytes, wr.cfg.QueueWrites)
 	freed := make(chan struct{})
 	wr.freed.Store(&freed)

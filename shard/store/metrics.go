@@ -87,7 +87,7 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m.all = append(m.all, m.compactions, m.flushes, m.flushSeconds)
 	for _, result := range []string{"ok", "error"} {
 		m.compactions.WithLabelValues(result)
-		for _, reason := range []string{flushBytes, flushAge, flushLog, flushIdle, flushBudget, flushRetry} {
+		for _, reason := range []string{flushBytes, flushAge, flushLog, flushIdle, flushBudget, FlushLeader, flushRetry} {
 			m.flushes.WithLabelValues(reason, result)
 		}
 	}

@@ -126,7 +126,15 @@ func (o *Offer) Expect(takers int) {
 	o.mu.Lock()
 	o.takers += takers
 	o.asked = true
-	rest := o.unwantedLocked()
+	rest := o.unwanted()
+	o.mu.Unlock()
+	unref(rest)
+}
+
+// Withdraw ends the offer. It may be called several times.
+func (o *Offer) Withdraw() {
+	o.mu.Lock()
+	rest := o.end()
 	o.mu.Unlock()
 	unref(rest)
 }
@@ -146,25 +154,17 @@ func (o *Offer) write(list []*LiveSegment) {
 	time.AfterFunc(offerLimit, o.Withdraw)
 }
 
-// Withdraw ends the offer. It may be called several times.
-func (o *Offer) Withdraw() {
-	o.mu.Lock()
-	if !o.ended {
-		o.ended = true
-		close(o.written)
-	}
-	rest := o.segments
-	o.segments = nil
-	o.mu.Unlock()
-	unref(rest)
-}
-
-// unwantedLocked ends the offer if no follower may still take the segments, and returns those to be
-// released.
-func (o *Offer) unwantedLocked() []*LiveSegment {
+// unwanted ends the offer if no follower may still take the segments. It returns segments to be released after mu, which
+// must be held.
+func (o *Offer) unwanted() []*LiveSegment {
 	if !o.asked || o.takers > 0 {
 		return nil
 	}
+	return o.end()
+}
+
+// end ends the offer, and returns segments to be released after mu, which must be held.
+func (o *Offer) end() []*LiveSegment {
 	if !o.ended {
 		o.ended = true
 		close(o.written)
@@ -208,7 +208,7 @@ func (fl *Flusher) PinOffered(ctx context.Context, rows Range) (*Pinned, error) 
 	}
 	fl.readers.Add(1)
 	o.takers--
-	rest := o.unwantedLocked()
+	rest := o.unwanted()
 	o.mu.Unlock()
 	unref(rest)
 	return p, nil

@@ -17,9 +17,9 @@ import (
 // file is fsynced and has the checksum that the leader computed while it wrote it, and the follower
 // commits its own manifest. If anything is unusual, the follower writes its segments by itself.
 
-// takeLimit is how long a follower waits for the segments of the leader. Until then its rows stay in
+// TakeLimit is how long a follower waits for the segments of the leader. Until then its rows stay in
 // memory.
-const takeLimit = 30 * time.Second
+const TakeLimit = 30 * time.Second
 
 // FetchSegments fetches the segments that a node offers with the given rows into a folder, under new ids and
 // orders of this replica. When it returns, the files are synced and have the right checksums, but their names may
@@ -47,7 +47,7 @@ func (fl *Flusher) Hurry() {
 
 // begin returns the context of a fetch.
 func (tk *taking) begin() (ctx context.Context, end func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), takeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), TakeLimit)
 	tk.mu.Lock()
 	defer tk.mu.Unlock()
 	tk.cancel = cancel
