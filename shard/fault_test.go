@@ -359,7 +359,8 @@ func TestFlushReasons(t *testing.T) {
 	for _, test := range tests {
 		s.Shard.cfg = kept
 		test.change(&s.Shard.cfg)
-		if got := s.store.Memory.FlushReason(s.replica.LogBytesAfter(s.store.Tables.Flushed.Load()), false); got != test.want {
+		logBytes := s.replica.LogBytesAfter(s.store.Tables.Flushed.Load())
+		if got := s.store.Memory.FlushReason(logBytes, false); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // rows of the entries of the log after one index, up to last. The segments get new ids and orders of this replica, and
 // their files are complete, checked and synced; the caller has to sync dir.
 //
-// After an error the caller has to release the ids of the returned segments, and to remove those of their files that exist.
+// After an error the caller has to release the ids of the returned segments, and to remove those of their files that
+// exist.
 func (n *Installer) FetchFlushed(ctx context.Context, node string, after, last uint64,
 	dir string,
 ) (list []segment.Meta, err error) {

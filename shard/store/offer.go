@@ -154,8 +154,8 @@ func (o *Offer) write(list []*LiveSegment) {
 	time.AfterFunc(offerLimit, o.Withdraw)
 }
 
-// unwanted ends the offer if no follower may still take the segments. It returns segments to be released after mu, which
-// must be held.
+// unwanted ends the offer if no follower may still take the segments. It returns segments to be released after mu,
+// which must be held.
 func (o *Offer) unwanted() []*LiveSegment {
 	if !o.asked || o.takers > 0 {
 		return nil
