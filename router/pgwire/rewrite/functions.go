@@ -48,17 +48,18 @@ const (
 	quoteIdent = `CASE WHEN regexp_full_match(%1, '[a-z_][a-z0-9_]*') AND NOT regexp_full_match(%1, '` + quotedWords +
 		`') THEN %1 ELSE '"' || replace(%1, '"', '""') || '"' END`
 	// quotedWords are PostgreSQL's keywords that are names only in quotes.
-	quotedWords = `a(ll|nalyse|nalyze|nd|ny|rray|s|sc|symmetric|uthorization)|b(etween|igint|inary|it|oolean|oth)|` +
-		`c(ase|ast|har|haracter|heck|oalesce|ollate|ollation|olumn|oncurrently|onstraint|reate|ross)|` +
-		`current_(catalog|date|role|schema|time|timestamp|user)|d(ec|ecimal|efault|eferrable|esc|istinct|o)|` +
-		`e(lse|nd|xcept|xists|xtract)|f(alse|etch|loat|or|oreign|reeze|rom|ull)|g(rant|reatest|roup|rouping)|having|` +
-		`i(like|n|nitially|nner|nout|nt|nteger|ntersect|nterval|nto|s|snull)|join|l(ateral|eading|east|eft|ike|imit)|` +
-		`localtime(stamp)?|n(ational|atural|char|one|ormalize|ot|otnull|ull|ullif|umeric)|` +
-		`o(ffset|n|nly|r|rder|ut|uter|verlaps|verlay)|p(lacing|osition|recision|rimary)|r(eal|eferences|eturning|ight|ow)|` +
-		`s(elect|ession_user|etof|imilar|mallint|ome|ubstring|ymmetric)|` +
-		`t(able|ablesample|hen|ime|imestamp|o|railing|reat|rim|rue)|u(nion|nique|ser|sing)|` +
-		`v(alues|archar|ariadic|erbose)|w(hen|here|indow|ith)|` +
-		`xml(attributes|concat|element|exists|forest|namespaces|parse|pi|root|serialize|table)`
+	quotedWords = `all|analyse|analyze|and|any|array|as|asc|asymmetric|authorization|between|bigint|binary|bit|boolean|` +
+		`both|case|cast|char|character|check|coalesce|collate|collation|column|concurrently|constraint|create|` +
+		`cross|current_catalog|current_date|current_role|current_schema|current_time|current_timestamp|current_user|` +
+		`dec|decimal|default|deferrable|desc|distinct|do|else|end|except|exists|extract|false|fetch|float|for|foreign|` +
+		`freeze|from|full|grant|greatest|group|grouping|having|ilike|in|initially|inner|inout|int|integer|` +
+		`intersect|interval|into|is|isnull|join|lateral|leading|least|left|like|limit|localtime|localtimestamp|` +
+		`national|natural|nchar|none|normalize|not|notnull|null|nullif|numeric|offset|on|only|or|order|out|outer|` +
+		`overlaps|overlay|placing|position|precision|primary|real|references|returning|right|row|select|` +
+		`session_user|setof|similar|smallint|some|substring|symmetric|table|tablesample|then|time|timestamp|to|` +
+		`trailing|treat|trim|true|union|unique|user|using|values|varchar|variadic|verbose|when|where|window|with|` +
+		`xmlattributes|xmlconcat|xmlelement|xmlexists|xmlforest|xmlnamespaces|xmlparse|xmlpi|xmlroot|xmlserialize|` +
+		`xmltable`
 	quoteLiteral  = `('''' || replace(%1::VARCHAR, '''', '''''') || '''')`
 	quoteNullable = "coalesce(" + quoteLiteral + ", 'NULL')"
 )
