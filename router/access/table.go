@@ -43,6 +43,7 @@ var calls = map[string]Row{
 
 	shardpb.ShardService_Pin_FullMethodName:            {Backup, "back up", Cluster, true},
 	shardpb.ShardService_ReadSegment_FullMethodName:    {Backup, "back up", Cluster, false},
+	shardpb.ShardService_FreezeMemtable_FullMethodName: {Nobody, "call ShardService.FreezeMemtable", NoObject, false},
 	shardpb.ShardService_Write_FullMethodName:          {Restore, "restore", Cluster, true},
 	shardpb.ShardService_Analyze_FullMethodName:        {Nobody, "call ShardService.Analyze", NoObject, false},
 	shardpb.ShardService_Query_FullMethodName:          {Nobody, "call ShardService.Query", NoObject, false},

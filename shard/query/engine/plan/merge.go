@@ -71,19 +71,20 @@ func (s *Source) merge(b *strings.Builder, register Register, parts []Part) erro
 		if p.Segment == nil {
 			continue
 		}
-		if !first {
-			b.WriteString(" UNION ALL ")
-		}
-		first = false
-		g := s.filesOf([]Part{p})[0]
-		hidden := mark(p)
-		if s.hidden(g.columns) == "" {
-			hidden = "NULL::BOOLEAN AS " + deleted
-			if mixed && p.merge == query.LastRow {
-				hidden = "false AS " + deleted
+		for _, g := range s.filesOf([]Part{p}) {
+			if !first {
+				b.WriteString(" UNION ALL ")
 			}
+			first = false
+			hidden := mark(p)
+			if s.hidden(g.columns) == "" {
+				hidden = "NULL::BOOLEAN AS " + deleted
+				if mixed && p.merge == query.LastRow {
+					hidden = "false AS " + deleted
+				}
+			}
+			s.files(b, g, "", fmt.Sprintf(", %s, %d::UBIGINT AS %s", hidden, uint64(p.Rank)<<RowBits, order))
 		}
-		s.files(b, g, "", fmt.Sprintf(", %s, %d::UBIGINT AS %s", hidden, uint64(p.Rank)<<RowBits, order))
 	}
 	batches := batchesOf(parts)
 	for len(batches) > 0 {
