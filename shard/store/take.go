@@ -86,8 +86,8 @@ func (fl *Flusher) take(todo []*frozen, stages []stage) (metas []segment.Meta, o
 	if err != nil {
 		fl.files.discard(metas)
 		fl.metrics.notTaken.Inc()
-		fl.cfg.Logger.Info("could not take the segments of the leader's flush; this replica writes its own", "leader", leader,
-			"after", f.rows.After, "last", f.rows.Last, "error", err)
+		fl.cfg.Logger.Info("could not take the segments of the leader's flush; this replica writes its own", "from", leader,
+			"index", f.rows.Last, "error", err)
 		return nil, false
 	}
 	fl.metrics.taken.Add(float64(len(metas)))
