@@ -1,1 +1,1 @@
-import"./chunk-7BDA5UTA.js";
+import"./chunk-35TBAV4V.js";

@@ -70,9 +70,11 @@ export function RangePicker({ from, to, answered, zone, onRange }) {
     }} />`}<//>`;
 }
 
+const isTime = (/** @type {string} */ text) => /^\d{4}-/.test(text);
+
 /** @param {Parameters<typeof RangePicker>[0]} props */
 function RangeForm({ from, to, answered, zone, onRange }) {
-  const write = (/** @type {string} */ t) => (/^\d{4}-/.test(t) ? formatTime(t, zone) : t);
+  const write = (/** @type {string} */ t) => (isTime(t) ? formatTime(t, zone) : t);
   const [begin, setBegin] = useState(write(from));
   const [end, setEnd] = useState(write(to) || 'now');
   const [wrong, setWrong] = useState('');
@@ -107,13 +109,15 @@ function RangeForm({ from, to, answered, zone, onRange }) {
     setSwapped(false);
   }
 
+  // The range that was asked for last may have no answer yet.
+  const shown = isTime(from) && isTime(to) ? { from, to } : answered;
   const shift = (/** @type {string} */ label, /** @type {string} */ title, /** @type {number} */ by, /** @type {number} */ times) => {
     const move = () => {
-      if (!answered) return;
-      const range = shiftRange(answered, by, times);
+      if (!shown) return;
+      const range = shiftRange(shown, by, times);
       onRange(range.from, range.to);
     };
-    return html`<button type="button" class="button" disabled=${!answered} title=${title} onClick=${move}>${label}</button>`;
+    return html`<button type="button" class="button" disabled=${!shown} title=${title} onClick=${move}>${label}</button>`;
   };
 
   return html`<div class="quick">${quickRanges.map(
