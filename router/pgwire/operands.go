@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"errors"
+	"slices"
 
 	"cordwood/proto/errs"
 	"cordwood/router/pgwire/rewrite"
@@ -15,6 +16,9 @@ const (
 	maxProbed   = 4 << 20
 )
 
+// operandRounds is how often a statement is looked through for operands: the type of one may show that another matters.
+const operandRounds = 2
+
 // operands are the engine's types of the operands that a statement casts to numeric, by the places of the casts.
 type operands struct {
 	text  string
@@ -24,7 +28,7 @@ type operands struct {
 // findOperands finds the types of operands that are cast to numeric. The engine is asked for one after another, because
 // an operand may contain another cast. A type that the engine does not tell stays unknown.
 func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) error {
-	if t.known.text == text {
+	if t.known.text == text && s.Operands == nil {
 		s.Operands = t.known.types
 		return nil
 	}
@@ -32,20 +36,34 @@ func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) 
 		return failure("54001", "the statement has %d casts to numeric without a number of digits, and %d are allowed in a "+
 			"statement of this length", len(casts), most).withHint("write numeric(38, n) with the digits after the point")
 	}
-	s.Operands = map[int]string{}
-	for _, at := range casts {
-		s.Probe = at
+	if s.Operands == nil {
+		s.Operands = map[int]string{}
+	}
+	casts = slices.Sorted(slices.Values(casts))
+	for asked := 0; len(casts) > 0 && asked < 2*maxOperands; asked++ {
+		s.Probe = casts[0]
 		probe, err := rewrite.Rewrite(text, s)
 		if err != nil {
 			break
 		}
-		if typ := t.probe(probe.Text); typ != "" {
-			s.Operands[at] = typ
+		if before := earlier(probe.Casts, casts[0]); before > 0 {
+			casts = slices.Insert(casts, 0, before) // otherwise, the engine would refuse that operand first
+			continue
 		}
+		s.Operands[casts[0]] = t.probe(probe.Text)
+		casts = casts[1:]
 	}
 	s.Probe = 0
 	t.known = operands{text, s.Operands}
 	return nil
+}
+
+// earlier returns the first place before another one, or 0.
+func earlier(casts []int, than int) int {
+	if len(casts) > 0 && slices.Min(casts) < than {
+		return slices.Min(casts)
+	}
+	return 0
 }
 
 // probe lets the engine describe a statement that it refuses, and returns the type in the error.

@@ -29,7 +29,7 @@ type translator struct {
 func (t *translator) rewritten(text string) (rewrite.Result, error) {
 	s := t.rewriteSession()
 	res, err := rewrite.Rewrite(text, s)
-	if err == nil && len(res.Casts) > 0 {
+	for round := 0; err == nil && len(res.Casts) > 0 && round < operandRounds; round++ {
 		if err := t.findOperands(text, res.Casts, s); err != nil {
 			return res, err
 		}

@@ -146,6 +146,13 @@ func (r *rewriter) call(n int) bool {
 		r.i += size
 		return true
 	}
+	if objectLists[name] {
+		if out, size, ok := r.objectAggregate(args, end); ok {
+			r.raw(r.at(0), out)
+			r.i += size
+			return true
+		}
+	}
 	out, ok := f(r, args)
 	if r.err != nil {
 		return true

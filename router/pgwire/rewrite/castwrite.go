@@ -60,7 +60,11 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 		r.raw(text, quote(name))
 		return true
 	case t.isReg():
-		r.raw(text, r.regLiteral(t.name, text.val))
+		number := r.regLiteral(t.name, text.val)
+		if r.isShown() && r.err == nil {
+			number = quote(r.regNames[number])
+		}
+		r.raw(text, number)
 		return true
 	case r.timeLiteral(text, t):
 		return true

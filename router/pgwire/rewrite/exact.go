@@ -242,17 +242,12 @@ func replacedPattern(r *rewriter, args []string) (string, bool) {
 // nor FILTER.
 var jsonLists = map[string]bool{"json_agg": true, "jsonb_agg": true}
 
+// objectLists are those that collect keys and values in an object.
+var objectLists = map[string]bool{"json_object_agg": true, "jsonb_object_agg": true}
+
 // jsonList writes the call of a function of jsonLists whose arguments end n tokens ahead, with FILTER and OVER (…). It
 // returns how many tokens it replaces.
 func (r *rewriter) jsonList(args []string, end int) (text string, size int) {
-	text = "list(" + strings.Join(args, ", ") + ")"
-	for _, word := range []string{"FILTER", "OVER"} {
-		last := r.closingBracket(end + 2)
-		if !r.at(end+1).word(word) || last < 0 {
-			continue
-		}
-		text += " " + word + " (" + joined(r.all(r.in[r.i+end+3:r.i+last])) + ")"
-		end = last
-	}
-	return "to_json(" + text + ")", end + 1
+	clauses, size := r.clausesAfter(end)
+	return "to_json(list(" + strings.Join(args, ", ") + ")" + clauses + ")", size
 }

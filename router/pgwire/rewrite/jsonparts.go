@@ -151,12 +151,20 @@ func (r *rewriter) concatenation() bool {
 		return false
 	}
 	if !r.isDocumentExpr(left) && !r.isDocumentExpr(right) {
-		if isText(left) || r.hasTextCast(left) || r.hasTextCast(right) {
+		switch {
+		case isText(left):
+			return false
+		case isArrayExpr(left), isArrayExpr(right) && isNumberExpr(left):
+			return r.arrayElement(left, right, "", end)
+		case !isArrayExpr(right) && (r.hasTextCast(left) || r.hasTextCast(right)):
 			return false
 		}
 		typ, ok := r.operandType(left)
 		if !ok {
 			return true
+		}
+		if isArrayExpr(right) || strings.HasSuffix(typ, "[]") {
+			return r.arrayElement(left, right, typ, end)
 		}
 		if typ != "JSON" {
 			return false

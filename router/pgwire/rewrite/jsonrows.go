@@ -10,20 +10,23 @@ type jsonRows struct {
 
 const (
 	jsonElements = "CAST(CAST(%1 AS JSON) AS JSON[])"
-	jsonTexts    = "list_transform(%1, lambda cordwood_v: json_extract_string(cordwood_v, '$'))"
-	jsonFields   = "CAST(CAST(%1 AS JSON) AS MAP(VARCHAR, JSON))"
+	// jsonValues has the document null where the engine's list of documents has no value.
+	jsonValues = "list_transform(%1, lambda cordwood_v: coalesce(cordwood_v, CAST('null' AS JSON)))"
+	jsonTexts  = "list_transform(%1, lambda cordwood_v: json_extract_string(cordwood_v, '$'))"
+	jsonFields = "CAST(CAST(%1 AS JSON) AS MAP(VARCHAR, JSON))"
 )
 
 var documentRows = func() map[string]jsonRows {
 	texts := func(list string) string { return strings.ReplaceAll(jsonTexts, "%1", list) }
-	elements := jsonRows{[]string{"value"}, []string{jsonElements}}
+	documents := func(list string) string { return strings.ReplaceAll(jsonValues, "%1", list) }
+	elements := jsonRows{[]string{"value"}, []string{documents(jsonElements)}}
 	elementTexts := jsonRows{[]string{"value"}, []string{texts(jsonElements)}}
 	keys, values := "map_keys("+jsonFields+")", "map_values("+jsonFields+")"
 	m := map[string]jsonRows{}
 	for _, prefix := range []string{"json", "jsonb"} {
 		m[prefix+"_array_elements"] = elements
 		m[prefix+"_array_elements_text"] = elementTexts
-		m[prefix+"_each"] = jsonRows{[]string{"key", "value"}, []string{keys, values}}
+		m[prefix+"_each"] = jsonRows{[]string{"key", "value"}, []string{keys, documents(values)}}
 		m[prefix+"_each_text"] = jsonRows{[]string{"key", "value"}, []string{keys, texts(values)}}
 		m[prefix+"_object_keys"] = jsonRows{[]string{prefix + "_object_keys"}, []string{keys}}
 	}

@@ -187,3 +187,18 @@ func substringCall(r *rewriter, args []string) (string, bool) {
 	}
 	return withPattern(matched)(r, args)
 }
+
+// placeOfMatch rewrites regexp_instr with a literal pattern: the place of the first character that it matches, or 0.
+func placeOfMatch(r *rewriter, args []string) (string, bool) {
+	pattern := ""
+	ok := len(args) == 2
+	if ok {
+		pattern, ok = literalOf(args[1])
+	}
+	if !ok {
+		return "", r.refuse("regexp_instr needs two arguments, of which the second is a literal pattern", 0)
+	}
+	before := "regexp_extract(" + args[0] + ", " + quote("^((?s:.)*?)(?:"+pattern+")") + ", 1)"
+	return "CASE WHEN regexp_matches(" + args[0] + ", " + quote(pattern) + ") THEN CAST(length(" + before +
+		") AS INTEGER) + 1 WHEN (" + args[0] + ") IS NOT NULL THEN 0 END", true
+}

@@ -8,6 +8,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/pgcatalog"
+	"cordwood/router/query/statement"
 )
 
 // regLiteral returns the OID of the object that a literal of a reg type names.
@@ -37,6 +38,14 @@ func (r *rewriter) regLiteral(typ, text string) string {
 	}
 	r.regNames[number] = r.shownName(typ, text, oid)
 	return number
+}
+
+// isShown reports whether an expression between the end of the output and the next token is a column of the result, so
+// that clients see the name of an object and not its OID.
+func (r *rewriter) isShown() bool {
+	next := r.at(0)
+	return r.depth == 1 && r.here().up < 0 && r.inSelectList() && (next.kind == statement.TokenComment || next.sym(",") ||
+		next.sym(";") || next.word("AS") || next.word("FROM"))
 }
 
 // shownName returns the name of an object as PostgreSQL shows it: with the schema only if it is not found without.

@@ -46,7 +46,7 @@ func TestRules(t *testing.T) {
 		"SELECT a::pg_catalog.int4 -- ::text":                              "SELECT a::INTEGER",
 		"SELECT CAST(a AS pg_catalog.name)":                                "SELECT a::VARCHAR",
 		"SELECT CAST(a + 1 AS oid)":                                        "SELECT (a + 1)::BIGINT",
-		"SELECT 'logs'::regclass":                                          "SELECT CAST(268435457 AS BIGINT)",
+		"SELECT 'logs'::regclass":                                          "SELECT 'logs'",
 		"SELECT 'pg_class'::regclass::oid":                                 "SELECT CAST(1259 AS BIGINT)::BIGINT",
 		"SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default": "SELECT a ~ '^x$'",
 		"SELECT version()": "SELECT 'PostgreSQL 15.0 (cordwood 1) " +
@@ -126,7 +126,7 @@ func TestRules(t *testing.T) {
 		"SELECT 1 FROM i, unnest(i.a, i.b) WITH ORDINALITY u(x, y, n)": "SELECT 1 FROM i, (SELECT unnest(i.a) AS x, " +
 			"unnest(i.b) AS y, generate_subscripts(i.a, 1) AS n) AS u",
 		"SELECT 1 FROM pg_am WHERE typreceive != 0": "SELECT 1 FROM pg_catalog.pg_am WHERE typreceive != '-'",
-		"SELECT '\"public\" . logs'::regclass":      "SELECT CAST(268435457 AS BIGINT)",
+		"SELECT '\"public\" . logs'::regclass":      "SELECT 'logs'",
 		// numeric without digits keeps the digits of literals; otherwise it depends on the type of the operand.
 		"SELECT 1.23456::numeric, CAST(-0.5 AS DECIMAL), 12::numeric, x::NUMERIC, 1e3::decimal": "SELECT 1.23456, " +
 			"(-0.5)::DECIMAL(38,10), 12., x::DECIMAL(38,10), 1000.",
@@ -136,7 +136,7 @@ func TestRules(t *testing.T) {
 		"SELECT regexp_match(a, 'x(y)'), regexp_match(a, 'b', 'i')": "SELECT CASE WHEN regexp_matches(a, 'x(y)') THEN " +
 			"[regexp_extract(a, 'x(y)', 1)] END, CASE WHEN regexp_matches(a, 'b', 'i') THEN " +
 			"[regexp_extract(a, 'b', 0, 'i')] END",
-		"SELECT regexp_match(a, b), encode(a, 'escape')": "SELECT regexp_match(a, b), encode(a, 'escape')",
+		"SELECT regexp_match(a, b), encode(a, 'other')": "SELECT regexp_match(a, b), encode(a, 'other')",
 		"SELECT regexp_match(a, '(1)(2)(3)(4)(5)(6)(7)(8)(9)(10)')": "SELECT regexp_match(a, " +
 			"'(1)(2)(3)(4)(5)(6)(7)(8)(9)(10)')",
 		"SELECT encode(a, 'hex'), decode(a, 'base64')": "SELECT lower(hex(a)), from_base64(a)",

@@ -15,7 +15,7 @@ func (r *rewriter) rule() bool {
 	case t.sym("::"):
 		return r.cast()
 	case t.kind == statement.TokenText:
-		return r.pattern() || r.literal() || r.comparedBytes() || r.untypedMoment()
+		return r.pattern() || r.literal() || r.comparedBytes() || r.untypedMoment() || r.textNumber()
 	case t.sym("("):
 		return r.rowComparison() || r.bareRow()
 	case t.sym("$") && r.afterMatch():
@@ -146,6 +146,10 @@ func (r *rewriter) words() bool {
 		}
 	case "B", "X":
 		r.bitString()
+	case "U":
+		if r.unicodeText() {
+			return true
+		}
 	case "OVERLAPS":
 		if r.overlaps() {
 			return true

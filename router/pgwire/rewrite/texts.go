@@ -101,8 +101,18 @@ func encodeCall(_ *rewriter, args []string) (string, bool) {
 		return "lower(hex(" + args[0] + "))", true
 	case "base64":
 		return "to_base64(" + args[0] + ")", true
+	case "escape":
+		return escapedBytes(args[0]), true
 	}
 	return "", false
+}
+
+// escapedBytes rewrites encode(bytes, 'escape'): zeros and bytes beyond ASCII are octal numbers.
+func escapedBytes(bytes string) string {
+	return "array_to_string(list_transform(regexp_extract_all(hex(" + bytes + "), '..'), lambda cordwood_h: " +
+		"list_transform([CAST('0x' || cordwood_h AS INTEGER)], lambda cordwood_b: CASE WHEN cordwood_b = 92 THEN " +
+		`'\\' WHEN cordwood_b BETWEEN 1 AND 127 THEN chr(cordwood_b) ELSE '\' || cordwood_b // 64 || ` +
+		"cordwood_b // 8 % 8 || cordwood_b % 8 END)[1]), '')"
 }
 
 // decodeCall rewrites decode(text, 'hex' or 'base64').
