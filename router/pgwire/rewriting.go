@@ -137,12 +137,13 @@ func (t *translator) rewriteSession() *rewrite.Session {
 			_, ok := find(path[0], name)
 			return ok
 		},
-		Relation:  inPath(find),
-		Seen:      inPath(seen),
-		HasColumn: func(oid int64, name string) bool { return source().HasColumn(oid, name) },
-		Role:      func(name string) (int64, bool) { return source().RoleOID(name) },
-		Named:     func(name string) []int64 { return source().Named(name) },
-		SchemaOID: func(name string) int64 { return source().SchemaOID(name) },
+		Relation:    inPath(find),
+		Seen:        inPath(seen),
+		HasColumn:   func(oid int64, name string) bool { return source().HasColumn(oid, name) },
+		ColumnTypes: func(oid int64) map[string]int64 { return source().ColumnTypes(oid) },
+		Role:        func(name string) (int64, bool) { return source().RoleOID(name) },
+		Named:       func(name string) []int64 { return source().Named(name) },
+		SchemaOID:   func(name string) int64 { return source().SchemaOID(name) },
 	}
 }
 

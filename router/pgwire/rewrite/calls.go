@@ -140,6 +140,9 @@ func (r *rewriter) call(n int) bool {
 			args[0] = r.regLiteral("regclass", text)
 		}
 	}
+	if jsonLists[name] && len(args) > 0 && end > n+2 {
+		args[0] = r.jsonArgument(args[0], firstArgument(r.in[r.i+n+2:r.i+end]))
+	}
 	if jsonLists[name] {
 		out, size := r.jsonList(args, end)
 		r.raw(r.at(0), out)

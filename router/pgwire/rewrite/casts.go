@@ -134,6 +134,9 @@ func (r *rewriter) cast() bool {
 	if !last.endsOperand() {
 		return false
 	}
+	if r.textCast(t) {
+		return true
+	}
 	var operand []tok
 	r.dropBrackets()
 	last = r.last()
@@ -227,7 +230,8 @@ func (r *rewriter) castCall() bool {
 			return false
 		}
 		first := r.at(0)
-		inner := r.all(r.in[r.i+2 : r.i+n])
+		source := r.in[r.i+2 : r.i+n]
+		inner := r.all(source)
 		if len(inner) == 0 {
 			return false
 		}
@@ -239,6 +243,12 @@ func (r *rewriter) castCall() bool {
 				tok{kind: written, text: ")", val: ")", at: first.at})
 		}
 		operand[0].pre = first.pre
+		if t.isText() && !t.array && t.length == 0 && !isText(inner) {
+			if text, ok := r.shownText(joined(operand), source, first.at); ok {
+				r.raw(operand[0], text)
+				return true
+			}
+		}
 		r.write(operand, t, tok{at: first.at})
 		return true
 	}

@@ -146,9 +146,11 @@ func (r *rewriter) concatenation() bool {
 	end := r.rightOperand(2)
 	right := r.in[r.i+2 : min(r.i+end, len(r.in))]
 	left := r.documentOperand()
-	if len(left) == 0 || len(right) == 0 || isText(left) && !looksLikeDocument(left[0].val) ||
-		isText(right) && !looksLikeDocument(right[0].val) {
+	if len(left) == 0 || len(right) == 0 || isText(right) && !looksLikeDocument(right[0].val) {
 		return false
+	}
+	if isText(left) && !looksLikeDocument(left[0].val) || r.hasTextCast(left) {
+		return r.timeJoined(right, end)
 	}
 	if !r.isDocumentExpr(left) && !r.isDocumentExpr(right) {
 		switch {
@@ -162,6 +164,9 @@ func (r *rewriter) concatenation() bool {
 		typ, ok := r.operandType(left)
 		if !ok {
 			return true
+		}
+		if typ == "VARCHAR" {
+			return r.timeJoined(right, end)
 		}
 		if isArrayExpr(right) || strings.HasSuffix(typ, "[]") {
 			return r.arrayElement(left, right, typ, end)

@@ -34,15 +34,30 @@ func pathCall(text bool) expand {
 }
 
 // buildObject rewrites json_build_object. The engine's keys must be texts.
-func buildObject(_ *rewriter, args []string) (string, bool) {
+func buildObject(r *rewriter, args []string) (string, bool) {
 	list := make([]string, len(args))
+	source := r.sourceArguments()
 	for i, arg := range args {
+		if i%2 == 1 && len(source) == len(args) {
+			list[i] = r.jsonArgument(arg, source[i])
+			continue
+		}
 		list[i] = arg
 		if _, ok := literalOf(arg); i%2 == 0 && !ok {
 			list[i] = "CAST(" + arg + " AS VARCHAR)"
 		}
 	}
 	return "json_object(" + strings.Join(list, ", ") + ")", true
+}
+
+// buildArray rewrites json_build_array.
+func buildArray(r *rewriter, args []string) (string, bool) {
+	if source := r.sourceArguments(); len(source) == len(args) {
+		for i := range args {
+			args[i] = r.jsonArgument(args[i], source[i])
+		}
+	}
+	return "json_array(" + strings.Join(args, ", ") + ")", true
 }
 
 // jsonSet rewrites jsonb_set(document, path, value [, create]) with a literal path.

@@ -30,6 +30,8 @@ type Session struct {
 	// Seen returns the OID of a table on which the user has any privilege, and HasColumn whether it has a column.
 	Seen      func(schema, name string) (int64, bool)
 	HasColumn func(oid int64, name string) bool
+	// ColumnTypes returns the OIDs of the types of a table's columns.
+	ColumnTypes func(oid int64) map[string]int64
 	// Role returns the OID of a user or role that the user may know.
 	Role func(name string) (int64, bool)
 	// Named returns the OIDs of all relations with a name, in all schemas.
@@ -93,6 +95,8 @@ type rewriter struct {
 	hidden map[string]bool
 	// userColumn reports whether user may be a column of a table of the statement.
 	userColumn func() bool
+	// columns are the types of the columns of the statement's tables.
+	columns func() columnTypes
 	// depth is the nesting depth of rules, and bytes the number of bytes that rules have written.
 	depth, bytes int
 	// steps counts the tokens that were read to find restrictions.
@@ -161,6 +165,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 			r.hidden[name] = true
 		}
 	}
+	r.columns = sync.OnceValue(func() columnTypes { return r.findColumnTypes(toks) })
 	r.userColumn = sync.OnceValue(func() bool { return r.findUserColumn(toks) })
 	var out []tok
 	switch {

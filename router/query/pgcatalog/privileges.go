@@ -194,3 +194,20 @@ func privilegeRows(s *Source, add func(...any)) error {
 	}
 	return nil
 }
+
+// ColumnTypes returns the OIDs of the types of a table's columns, by their names. The caller may have any privilege on
+// the table.
+func (s *Source) ColumnTypes(table int64) map[string]int64 {
+	types := map[string]int64{}
+	all := *s
+	all.Tables = s.Seen
+	all.each(func(t *schema.Table) {
+		if TableOID(t) != table {
+			return
+		}
+		for _, c := range t.Columns {
+			types[c.Name], _ = typeOf(c.Type)
+		}
+	})
+	return types
+}
