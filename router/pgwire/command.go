@@ -48,12 +48,13 @@ func init() { // not in the declaration: some handlers refer to handlers
 		"SET": runSet, "RESET": runReset, "SHOW": runShow, "DISCARD": runDiscard,
 		"BEGIN": runBegin, "START": runStart, "COMMIT": runCommit, "END": runCommit, "ROLLBACK": runRollback,
 		"ABORT": runRollback, "SAVEPOINT": runSavepoint, "RELEASE": runRelease,
-		"LISTEN": accepted("LISTEN"), "UNLISTEN": accepted("UNLISTEN"), "NOTIFY": accepted("NOTIFY"), "USE": runUse,
+		"UNLISTEN": accepted("UNLISTEN"), "USE": runUse,
 		"DEALLOCATE": runDeallocate, "PREPARE": runPrepare, "EXECUTE": runExecute,
 		"DECLARE": runDeclare, "FETCH": runFetch, "MOVE": runMove, "CLOSE": runClose, "COPY": runCopy,
 		"EXPLAIN": runExplain, "CREATE": nil, "DROP": nil,
 	}
 	for verb, why := range map[string]string{
+		"LISTEN": noNotifications, "NOTIFY": noNotifications,
 		"LOCK": "nothing is locked", "VACUUM": "rows are compacted by themselves", "ANALYZE": "there are no statistics",
 		"CHECKPOINT": "every row that was acknowledged is on disk", "REINDEX": "indexes are part of the files of rows",
 		"COMMENT": "set the option comment of the table by ALTER TABLE … SET",
@@ -114,9 +115,10 @@ var kindsRefused = map[string]string{
 }
 
 const (
-	noTemporary = "all tables are permanent; use WITH name AS (SELECT …) in the query"
-	noViews     = "cordwood has no views; use WITH name AS (SELECT …) in the query"
-	noIndexes   = "indexes are options of columns; use ALTER TABLE … MODIFY COLUMN … SET FULLTEXT INDEX (or SKIPPING)"
+	noTemporary     = "all tables are permanent; use WITH name AS (SELECT …) in the query"
+	noNotifications = "no notifications are sent; ask for new rows with a query"
+	noViews         = "cordwood has no views; use WITH name AS (SELECT …) in the query"
+	noIndexes       = "indexes are options of columns; use ALTER TABLE … MODIFY COLUMN … SET FULLTEXT INDEX (or SKIPPING)"
 )
 
 // definition handles CREATE and DROP of objects that only PostgreSQL has.

@@ -142,6 +142,7 @@ func (c *conn) begin(params map[string]string) error {
 	r.session = c.session
 	t := &translator{session: c.session, runner: r, version: cfg.Version, pid: c.pid}
 	c.exec = newExecutor(c.link, c.say, c.session, r, t, &c.srv.cursors, c.srv.parked)
+	c.exec.signal = c.signalOther
 	c.extended = &extended{exec: c.exec}
 	c.report()
 	c.say.send(&pgproto3.BackendKeyData{ProcessID: c.pid, SecretKey: binary.BigEndian.AppendUint32(nil, c.key)})

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
@@ -36,7 +37,7 @@ func (d *describer) prepare(text string, oids []uint32) (*prepared, error) {
 	if len(pieces) == 1 {
 		text = text[:pieces[0].At] + pieces[0].Text
 	}
-	p := &prepared{cmd: newCommand(text)}
+	p := &prepared{cmd: newCommand(text), since: time.Now()}
 	if err := p.cmd.checkLength(); err != nil {
 		return nil, err
 	}

@@ -175,7 +175,7 @@ var advice = []struct {
 	{regexp.MustCompile(`(?i)Type with name "?(inet|cidr|macaddr8?)"?`), "there are no types of addresses; columns with " +
 		"addresses are texts"},
 	{regexp.MustCompile(`function @@ does not exist`), "write matches(column, 'word') to search for words"},
-	{regexp.MustCompile(`pg_(cancel|terminate)_backend`), "write KILL 'id', with a query_id of svc_private.pg_sessions"},
+	{regexp.MustCompile(`pg_notify`), "no notifications are sent; ask for new rows with a query"},
 	{regexp.MustCompile(`pg_(try_)?advisory_`), "there are no advisory locks; let one program change the tables"},
 	{regexp.MustCompile(`jsonb?_path_(query|exists|match)`), "write ->, ->> or #>> to read parts of documents"},
 	{regexp.MustCompile(`jsonb?_(to|populate)_record`), "write doc->>'key' for each column"},

@@ -22,6 +22,8 @@ type executor struct {
 	prepared   *preparedStore
 	portals    *portals
 	parked     *parked
+	// signal ends the statement of another session, or the session.
+	signal func(s rewrite.Signal) (done bool, err error)
 }
 
 // newExecutor returns the executor of a session.
@@ -31,6 +33,7 @@ func newExecutor(l *link, say *answers, s *session, r *runner, t *translator, wa
 	e := &executor{link: l, say: say, metrics: say.metrics, session: s, runner: r, translator: t, parked: held}
 	e.portals = &portals{link: l, say: say, runner: r, waiting: waiting, parked: held, byName: map[string]*portal{}}
 	e.prepared = newPreparedStore(e.portals.closeOf)
+	t.prepared = e.prepared
 	e.describer = &describer{session: s, translator: t, runner: r, sessionColumns: e.sessionColumns}
 	return e
 }
@@ -112,6 +115,11 @@ func (e *executor) runStored(cmd *command) (*outcome, error) {
 	r, err := e.translator.rewritten(cmd.text)
 	if err != nil {
 		return nil, err
+	}
+	if cmd.verb != "EXPLAIN" {
+		if r, err = e.administer(cmd, r); err != nil {
+			return nil, err
+		}
 	}
 	if err := e.session.applySets(r.Sets); err != nil {
 		return nil, err

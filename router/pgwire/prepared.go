@@ -1,6 +1,8 @@
 package pgwire
 
 import (
+	"time"
+
 	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
 )
@@ -24,6 +26,9 @@ type prepared struct {
 	columns []column
 	// computed has the numbers of the parameters in expressions of INSERT … VALUES.
 	computed map[int]bool
+	// since is when the statement was prepared, and fromSQL is true for PREPARE.
+	since   time.Time
+	fromSQL bool
 }
 
 // filled returns the statement with values in place of its parameters, if its length is at most most bytes.

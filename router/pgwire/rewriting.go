@@ -23,6 +23,9 @@ type translator struct {
 	pid     uint32
 	// known has the types of operands of the last statement that needed them.
 	known operands
+	// prepared are the prepared statements of the session. signalled has the results of calls that act on sessions.
+	prepared  *preparedStore
+	signalled map[rewrite.Signal]bool
 }
 
 // rewritten translates a statement to the engine's SQL.
@@ -126,6 +129,7 @@ func (t *translator) rewriteSession() *rewrite.Session {
 		}
 	}
 	return &rewrite.Session{
+		TLS: t.runner.link.tlsState(), Prepared: t.prepared.describeAll, Signalled: t.signalled,
 		Catalog: s.database, Path: path, User: s.user, Version: t.version, PID: t.pid, Setting: s.lookUp,
 		Settings: func() (all [][2]string) {
 			for _, name := range s.names() {

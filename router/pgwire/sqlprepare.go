@@ -106,6 +106,7 @@ func runPrepare(e *executor, s *scanner) (*outcome, error) {
 	if err != nil {
 		return nil, within(err, s.before())
 	}
+	p.fromSQL = true
 	return done("PREPARE"), e.prepared.keep(name, p)
 }
 

@@ -25,6 +25,8 @@ func (r *rewriter) document() bool {
 		return r.refuse("the operator # is not supported; write xor(a, b)", 0)
 	case t.sym("?"):
 		return r.existence()
+	case t.sym("@") && r.at(1).sym("?"):
+		return r.refuse("paths of SQL/JSON are not supported; write ->, ->> or #>> to read parts of documents", 0)
 	case t.sym("@") && r.at(1).sym(">"):
 		return r.containment()
 	case t.sym("|"):

@@ -26,7 +26,16 @@ func (r *rewriter) qualified() bool {
 
 // sessionTable returns the replacement of a table with properties of the session, such as pg_settings.
 func (r *rewriter) sessionTable(name string) (string, bool) {
-	if name != "pg_settings" {
+	switch name {
+	case "pg_settings":
+	case "pg_stat_ssl":
+		return r.ownTLS(), true
+	case "pg_prepared_statements":
+		if r.s.Prepared != nil {
+			return r.ownStatements(), true
+		}
+		return "", false
+	default:
 		return "", false
 	}
 	rows := make([]string, 0, 64)

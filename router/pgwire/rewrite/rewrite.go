@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"cordwood/router/query/statement"
 )
@@ -38,6 +39,11 @@ type Session struct {
 	Named func(name string) []int64
 	// SchemaOID returns the OID of a schema, or 0 if it does not exist.
 	SchemaOID func(name string) int64
+	// TLS is the state of TLS of the connection, or nil. Prepared returns the prepared statements that have names.
+	TLS      *TLS
+	Prepared func() []PreparedStatement
+	// Signalled has the results of the calls that act on sessions, once they were carried out.
+	Signalled map[Signal]bool
 	// Operands has the engine's types of operands that are cast to numeric, by the places of the casts.
 	Operands map[int]string
 	// Probe is the place of a cast to numeric whose operand's type is to be found, or 0: Rewrite writes a call that the
@@ -52,6 +58,9 @@ type Result struct {
 	Sets []Set
 	// Casts are the places of the casts to numeric for which the types of the operands are not known.
 	Casts []int
+	// Sleep is how long to wait before the statement, and Signals are the sessions to end before it.
+	Sleep   time.Duration
+	Signals []Signal
 
 	places []place
 }
@@ -79,6 +88,10 @@ type rewriter struct {
 	s    *Session
 	sets []Set
 	err  error
+	// tokens are those of the statement. sleep and signals are what to do before it.
+	tokens  []tok
+	sleep   time.Duration
+	signals []Signal
 	// casts are the places of the casts to numeric whose operands have no known types.
 	casts []int
 	// regs are the casts of expressions to reg types, by the texts that were written for them. regNames are the names of
@@ -156,7 +169,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 			State: "54001", Text: fmt.Sprintf("stack depth limit exceeded: brackets may be nested %d deep", maxNesting), At: at,
 		}
 	}
-	r := &rewriter{s: s}
+	r := &rewriter{s: s, tokens: toks}
 	for _, name := range []string{"tableoid", "xmin"} {
 		if slices.ContainsFunc(toks, func(t tok) bool { return t.word(name) }) {
 			if r.hidden == nil {
@@ -182,7 +195,7 @@ func Rewrite(text string, s *Session) (Result, error) {
 		}
 		return Result{Text: text}, r.err
 	}
-	res := Result{Sets: r.sets, Casts: r.casts}
+	res := Result{Sets: r.sets, Casts: r.casts, Sleep: r.sleep, Signals: r.signals}
 	var b strings.Builder
 	for _, t := range out {
 		b.WriteString(t.pre)

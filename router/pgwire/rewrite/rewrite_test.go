@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cordwood/router/query/statement"
 )
@@ -467,3 +468,26 @@ func TestBytesOfInsert(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionTables checks the tables about the session.
+func TestSessionTables(t *testing.T) {
+	s := &Session{
+		PID: 7, TLS: &TLS{Version: "TLSv1.3", Cipher: "TLS_AES_128_GCM_SHA256", Bits: 128}, HasTable: hasNone,
+		Relation: func(_, _ string) (int64, bool) { return 0, false },
+		Prepared: func() []PreparedStatement {
+			return []PreparedStatement{{Name: "a'b", Text: "SELECT $1", At: time.Unix(0, 0), Types: []int64{23}, FromSQL: true}}
+		},
+	}
+	for sql, want := range map[string]string{
+		"SELECT ssl FROM pg_stat_ssl": "(SELECT 7 AS pid, TRUE AS ssl, 'TLSv1.3' AS version, " +
+			"'TLS_AES_128_GCM_SHA256' AS cipher, 128 AS bits, ",
+		"SELECT name FROM pg_catalog.pg_prepared_statements": "('a''b', 'SELECT $1', TIMESTAMP '1970-01-01 00:00:00', " +
+			"CAST(['integer'] AS VARCHAR[]), true)",
+	} {
+		if got, err := Rewrite(sql, s); err != nil || !strings.Contains(got.Text, want) {
+			t.Errorf("%s: %s %v", sql, got.Text, err)
+		}
+	}
+}
+
+func hasNone(string) bool { return false }

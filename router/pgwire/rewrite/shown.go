@@ -9,8 +9,8 @@ import (
 )
 
 // Texts of times, bytes and booleans differ between PostgreSQL and the engine: a timestamptz has its offset, bytes
-// begin with \x, and concat writes t for true. The engine is asked for the type of an expression if its form allows such
-// a value.
+// begin with \x, and concat writes t for true. The engine is asked for the type of an expression if its form allows
+// such a value.
 
 // The OIDs of the types whose texts differ.
 const (
@@ -23,8 +23,8 @@ const (
 var momentCalls = func() map[string]bool {
 	m := map[string]bool{}
 	for name := range strings.FieldsSeq(`now date_trunc time_bucket date_bin to_timestamp timezone max min coalesce
-		greatest least nullif any_value first last arg_max arg_min max_by min_by first_value last_value nth_value lag lead mode
-		make_timestamp make_timestamptz clock_timestamp statement_timestamp transaction_timestamp decode from_hex
+		greatest least nullif any_value first last arg_max arg_min max_by min_by first_value last_value nth_value lag lead
+		mode make_timestamp make_timestamptz clock_timestamp statement_timestamp transaction_timestamp decode from_hex
 		sha256 convert_to array_agg row unnest`) {
 		m[name] = true
 	}
