@@ -68,7 +68,7 @@ func (c *conn) signalOther(s rewrite.Signal) (bool, error) {
 	c.srv.mu.Unlock()
 	if !exists {
 		c.say.notice(warning("01000", "PID %d is not a session of this router", s.PID).
-			withHint("svc_private.pg_sessions lists the sessions of all routers; end a query of any of them by KILL 'query_id'"))
+			withHint("svc_private.pg_sessions lists the sessions of all routers; KILL 'query_id' ends a query of any"))
 		return false, nil
 	}
 	sender := c.exec.runner.currentSender()
@@ -76,7 +76,8 @@ func (c *conn) signalOther(s rewrite.Signal) (bool, error) {
 	theirs := access.Caller{Sender: other.sender, Address: other.link.address}
 	if own.KnownShare() == "" || own.Share() != theirs.Share() {
 		if !sender.May(access.Need{Privilege: access.Operate}) {
-			return false, failure("42501", "the session %d is not yours: to end it, a user needs the privilege OPERATE", s.PID)
+			return false, failure("42501", "the session %d is not yours: to end it, a user needs the privilege OPERATE",
+				s.PID)
 		}
 	}
 	if c.srv.cfg.Users != nil {

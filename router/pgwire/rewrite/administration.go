@@ -29,8 +29,8 @@ func sleep(r *rewriter, args []string) (string, bool) {
 	}
 	seconds, ok := literalNumber(args[0])
 	if !ok || r.isOneOfMany() {
-		return "", r.refuse("pg_sleep needs a literal number of seconds, and a statement without tables; write it in a "+
-			"statement of its own, such as SELECT pg_sleep(1)", 0)
+		return "", r.refuse("pg_sleep needs a literal number of seconds, and a statement without tables; write it in "+
+			"a statement of its own, such as SELECT pg_sleep(1)", 0)
 	}
 	if seconds > 0 {
 		r.sleep = min(r.sleep+time.Duration(min(seconds, maxSleep.Seconds())*float64(time.Second)), maxSleep)
@@ -64,8 +64,8 @@ func signal(name string, terminate bool) expand {
 		number, ok := literalNumber(args[0])
 		pid := int64(number)
 		if !ok || float64(pid) != number || r.isOneOfMany() {
-			return "", r.refuse(name+" needs a literal number, and a statement without tables; read the numbers by SELECT "+
-				"pid FROM pg_stat_activity, and write SELECT "+name+"(1234)", 0)
+			return "", r.refuse(name+" needs a literal number, and a statement without tables; read the numbers by "+
+				"SELECT pid FROM pg_stat_activity, and write SELECT "+name+"(1234)", 0)
 		}
 		s := Signal{PID: pid, Terminate: terminate}
 		if done, known := r.s.Signalled[s]; known {
@@ -79,8 +79,8 @@ func signal(name string, terminate bool) expand {
 // isOneOfMany reports whether the statement has clauses by which a call is made for no row or for many.
 func (r *rewriter) isOneOfMany() bool {
 	return slices.ContainsFunc(r.tokens, func(t tok) bool {
-		return t.kind == statement.TokenWord && (t.word("FROM") || t.word("WHERE") || t.word("CASE") || t.word("HAVING") ||
-			t.word("LIMIT") || t.word("UNION"))
+		return t.kind == statement.TokenWord && (t.word("FROM") || t.word("WHERE") || t.word("CASE") ||
+			t.word("HAVING") || t.word("LIMIT") || t.word("UNION"))
 	})
 }
 
@@ -102,8 +102,8 @@ type PreparedStatement struct {
 func (r *rewriter) ownTLS() string {
 	row := "FALSE AS ssl, NULL::VARCHAR AS version, NULL::VARCHAR AS cipher, NULL::INTEGER AS bits"
 	if t := r.s.TLS; t != nil {
-		row = "TRUE AS ssl, " + quote(t.Version) + " AS version, " + quote(t.Cipher) + " AS cipher, " + itoa(int64(t.Bits)) +
-			" AS bits"
+		row = "TRUE AS ssl, " + quote(t.Version) + " AS version, " + quote(t.Cipher) + " AS cipher, " +
+			itoa(int64(t.Bits)) + " AS bits"
 	}
 	return "(SELECT " + itoa(int64(r.s.PID)) + " AS pid, " + row + ", NULL::VARCHAR AS client_dn, NULL::BIGINT AS " +
 		"client_serial, NULL::VARCHAR AS issuer_dn)"
@@ -118,8 +118,8 @@ func (r *rewriter) ownStatements() string {
 			types[i] = quote(r.shownName("regtype", "", t))
 		}
 		rows = append(rows, "("+quote(p.Name)+", "+quote(p.Text)+", TIMESTAMP "+
-			quote(p.At.UTC().Format("2006-01-02 15:04:05.999999"))+", CAST(["+strings.Join(types, ", ")+"] AS VARCHAR[]), "+
-			strconv.FormatBool(p.FromSQL)+")")
+			quote(p.At.UTC().Format("2006-01-02 15:04:05.999999"))+", CAST(["+strings.Join(types, ", ")+
+			"] AS VARCHAR[]), "+strconv.FormatBool(p.FromSQL)+")")
 	}
 	return "(SELECT name, statement, prepare_time, parameter_types, from_sql, CAST(0 AS BIGINT) AS generic_plans, " +
 		"CAST(0 AS BIGINT) AS custom_plans FROM (VALUES " + strings.Join(rows, ", ") +

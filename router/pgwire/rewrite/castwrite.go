@@ -69,7 +69,7 @@ func (r *rewriter) writeLiteral(text tok, t castType) bool {
 	case r.timeLiteral(text, t):
 		return true
 	case t.isMoment():
-		moment, err := value.MomentLiteral(text.val)
+		moment, err := value.MomentLiteral(t.withoutZone(text.val))
 		if err != nil {
 			return r.checked(text, "", err)
 		}

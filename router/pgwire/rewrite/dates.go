@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"regexp"
 	"strings"
 
 	"cordwood/router/pgwire/value"
@@ -14,6 +15,9 @@ var spokenDays = map[string]struct{ date, moment string }{
 	"yesterday": {"(CAST(now() AS DATE) - 1)", "(date_trunc('day', now()) - INTERVAL '1 day')"},
 	"tomorrow":  {"(CAST(now() AS DATE) + 1)", "(date_trunc('day', now()) + INTERVAL '1 day')"},
 }
+
+// halfOfDay matches a time of day with AM or PM.
+var halfOfDay = regexp.MustCompile(`(?i)[0-9] ?[ap]m *$`)
 
 // spoken returns the expression for a word such as 'today' that is cast to a type.
 func (t castType) spoken(text string) (string, bool) {
@@ -48,7 +52,10 @@ func (r *rewriter) timeLiteral(text tok, t castType) bool {
 			r.raw(text, "TIME '00:00:00'")
 			return true
 		}
-		return false
+		if !halfOfDay.MatchString(text.val) {
+			return false
+		}
+		typ = value.Time
 	case "timetz":
 		typ = value.TimeTZ
 	case "bool", "boolean":

@@ -9,13 +9,24 @@ import (
 	"cordwood/router/query/statement"
 )
 
+// zoneName matches the name of a zone after a time of day.
+var zoneName = regexp.MustCompile(`(?i)(:[0-9.]+) ?([a-z]+/[a-z_/]+|[a-z]{3,4})$`)
+
+// withoutZone returns the text of a timestamp without the name of a zone, which PostgreSQL ignores in this type.
+func (t castType) withoutZone(text string) string {
+	if t.name != "timestamp" {
+		return text
+	}
+	return zoneName.ReplaceAllString(text, "$1")
+}
+
 // typedMoment rewrites TIMESTAMPTZ '…' and TIMESTAMP WITH TIME ZONE '…'. Parameters are inserted in this form, too.
 func (r *rewriter) typedMoment() bool {
 	t, ok := r.readType(0)
 	if !ok || t.array || r.at(t.size).kind != statement.TokenText || isMarker(r.at(t.size).val) {
 		return false
 	}
-	first, text := r.at(0), r.at(t.size).val
+	first, text := r.at(0), t.withoutZone(r.at(t.size).val)
 	if moment, ok := t.spoken(text); ok {
 		r.raw(first, moment)
 		r.i += t.size + 1
@@ -27,7 +38,11 @@ func (r *rewriter) typedMoment() bool {
 	}
 	r.i += t.size + 1
 	if t.name != "timestamptz" && !r.compared() {
-		literal = strings.ToUpper(first.text) + " " + quote(text)
+		form := quote(text)
+		if !day.MatchString(text) { // the engine does not read it
+			_, form, _ = strings.Cut(literal, " ")
+		}
+		literal = strings.ToUpper(first.text) + " " + form
 	}
 	r.moment(first, literal)
 	return true
@@ -51,6 +66,34 @@ func (r *rewriter) untypedMoment() bool {
 		return r.checked(t, "", err)
 	}
 	r.raw(t, literal)
+	r.i++
+	return true
+}
+
+// engineMoment matches the texts that the engine reads as times, as PostgreSQL does.
+var engineMoment = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]*( ?[-+Z][0-9:]*)?)?$`)
+
+// wordedMoment gives the text in ts > 'yesterday' or ts > 'Jan 5 2026' the type of the column of times before it. Texts
+// that begin with a day are read by the engine.
+func (r *rewriter) wordedMoment() bool {
+	t, n := r.at(0), len(r.out)
+	for n > 0 && (r.out[n-1].sym("=") || r.out[n-1].sym("<") || r.out[n-1].sym(">")) {
+		n--
+	}
+	if n == 0 || n == len(r.out) || !r.out[n-1].isName() || r.at(1).sym("::") || t.val == "" || isMarker(t.val) ||
+		engineMoment.MatchString(t.val) || !r.columns().onlyTimes(r.out[n-1].val) {
+		return false
+	}
+	if spoken, ok := spokenDays[strings.ToLower(strings.TrimSpace(t.val))]; ok {
+		r.raw(t, spoken.moment)
+		r.i++
+		return true
+	}
+	literal, err := value.MomentLiteral(t.val)
+	if err != nil {
+		return false
+	}
+	r.moment(t, literal)
 	r.i++
 	return true
 }

@@ -15,7 +15,7 @@ func (r *rewriter) rule() bool {
 	case t.sym("::"):
 		return r.cast()
 	case t.kind == statement.TokenText:
-		return r.pattern() || r.literal() || r.comparedBytes() || r.untypedMoment() || r.textNumber()
+		return r.pattern() || r.literal() || r.comparedBytes() || r.untypedMoment() || r.wordedMoment() || r.textNumber()
 	case t.sym("("):
 		return r.rowComparison() || r.bareRow()
 	case t.sym("$") && r.afterMatch():

@@ -75,6 +75,12 @@ func (r *rewriter) findColumnTypes(toks []tok) (c columnTypes) {
 	return c
 }
 
+// onlyTimes reports whether all columns of a name have times.
+func (c columnTypes) onlyTimes(name string) bool {
+	types := c.types[strings.ToLower(name)]
+	return len(types) > 0 && !slices.ContainsFunc(types, func(typ int64) bool { return typ != typeTime })
+}
+
 // mayBe reports whether an expression may have one of the types, or be a row or a list with such a value.
 func (r *rewriter) mayBe(toks []tok, types ...int64) bool {
 	for len(toks) > 2 && toks[0].sym("(") && closingIndex(toks, 0) == len(toks)-1 {

@@ -25,6 +25,9 @@ func timeLiteral(t *Type, s string) (string, error) {
 		}
 		day, rest, err := readDate(s)
 		if err != nil {
+			if v, ok := readSpelled(s); ok {
+				return dateLiteral(v.day)
+			}
 			return "", err
 		}
 		if isClock(rest) {
@@ -39,7 +42,9 @@ func timeLiteral(t *Type, s string) (string, error) {
 		return dateLiteral(day)
 	case kindTime:
 		nanos, rest, err := readClock(s)
-		if err != nil || rest != "" {
+		nanos, ok := halfDay(nanos, strings.ToLower(strings.TrimSpace(rest)))
+		if rest != "" && !strings.EqualFold(strings.TrimSpace(rest), "am") &&
+			!strings.EqualFold(strings.TrimSpace(rest), "pm") || err != nil || !ok {
 			return "", invalidMoment("time", s)
 		}
 		return "TIME " + quote(string(appendClock(nil, nanos/1000))), nil
@@ -64,7 +69,11 @@ func timeTZLiteral(s string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	seconds, err := readOffset(orElse(strings.TrimSpace(rest), "Z"))
+	rest = orElse(strings.TrimSpace(rest), "Z")
+	seconds, err := readOffset(rest)
+	if hours, known := zoneHours[strings.ToLower(rest)]; known {
+		seconds, err = hours*3600, nil
+	}
 	if err != nil {
 		return "", err
 	}
@@ -125,7 +134,7 @@ func MomentLiteral(s string) (string, error) {
 	case errors.As(err, &failed) && failed.State == "22008":
 		return "", err
 	case err != nil:
-		return "", invalidMoment("timestamp", s)
+		return spelledMoment(s)
 	}
 	nanos, seconds := int64(0), int64(0)
 	if rest != "" && isClock(rest) {
@@ -136,11 +145,21 @@ func MomentLiteral(s string) (string, error) {
 	switch rest = strings.TrimSpace(rest); strings.ToUpper(rest) {
 	case "", "UTC", "GMT":
 	default:
-		if seconds, err = readOffset(rest); err != nil {
-			return "", invalidMoment("timestamp", s)
+		var known bool
+		if seconds, known = zoneSeconds(rest, day, nanos); !known {
+			return spelledMoment(s)
 		}
 	}
 	return momentLiteral(day*86400-seconds, nanos)
+}
+
+// spelledMoment is MomentLiteral for the forms that readSpelled reads.
+func spelledMoment(s string) (string, error) {
+	v, ok := readSpelled(s)
+	if !ok {
+		return "", invalidMoment("timestamp", s)
+	}
+	return momentLiteral(v.day*86400-v.seconds, v.nanos)
 }
 
 // The range of timestamps, in seconds: from PostgreSQL's first day, 4714-11-24 BC, to the engine's last microsecond,

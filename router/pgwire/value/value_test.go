@@ -448,3 +448,16 @@ func TestStoredTexts(t *testing.T) {
 		t.Errorf("%q, %v", stored.Text, err)
 	}
 }
+
+// TestSpelledTimes checks texts of times that are no times.
+func TestSpelledTimes(t *testing.T) {
+	for _, text := range []string{
+		"Jan 2026", "Jan Feb 2026", "5 6 2026", "Jan 5 2026 13:00 PM", "Jan 5 2026 0:30 AM", "Jan 5 2026 10:00 XYZ",
+		"Janu 5 2026", "Jan 5 2026 2026-01-05", "Jan 5 2026 10:00 11:00", "Jan 5 2026 PM", "2026.13.05",
+		"Jan 5 2026 10:00 Local/Local", "",
+	} {
+		if literal, err := MomentLiteral(text); err == nil {
+			t.Errorf("%q is %s", text, literal)
+		}
+	}
+}
