@@ -122,6 +122,9 @@ func (r *rewriter) call(n int) bool {
 	if name == "row" && end > 0 && r.isValue(end) {
 		return r.row(n+1, end)
 	}
+	if name == "sum" && end > n+2 && r.intervalSum(n, end) {
+		return true
+	}
 	if f == nil || end < 0 {
 		return false
 	}

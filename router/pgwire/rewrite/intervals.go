@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -87,4 +88,55 @@ func makeInterval(_ *rewriter, args []string) (string, bool) {
 		sum = append(sum, fmt.Sprintf(intervalParts[at].function, arg))
 	}
 	return "(" + strings.Join(sum, " + ") + ")", true
+}
+
+// mayBeInterval reports whether an expression may be an interval: one that names the type, the difference of two times,
+// or a column of a subquery in a statement with intervals.
+func (r *rewriter) mayBeInterval(source []tok) bool {
+	if len(source) == 0 || source[0].word("DISTINCT") || r.columns().catalog {
+		return false
+	}
+	minus := false
+	for i, t := range source {
+		switch {
+		case t.word("INTERVAL"), t.word("age"), t.word("make_interval"):
+			return true
+		case t.sym("-"):
+			minus = minus || i > 0
+		}
+	}
+	if minus {
+		return r.mayBe(source, typeTime)
+	}
+	_, known := r.columns().types[strings.ToLower(source[len(source)-1].val)]
+	return !known && source[len(source)-1].isName() && len(source) < 4 &&
+		slices.ContainsFunc(r.tokens, func(t tok) bool { return t.word("INTERVAL") })
+}
+
+// intervalSum rewrites sum of intervals, with FILTER and OVER behind it: the engine has sums of numbers only. The name
+// is n tokens ahead, and the arguments end end tokens ahead. It reports false and writes nothing for another sum.
+func (r *rewriter) intervalSum(n, end int) bool {
+	source := r.in[r.i+n+2 : r.i+end]
+	if !r.mayBeInterval(source) {
+		return false
+	}
+	x := joined(r.all(source))
+	typ, probe := r.typeAt(source[0].at, x)
+	if probe != "" {
+		_, size := r.clausesAfter(end)
+		r.raw(r.at(0), probe)
+		r.i += size
+		return true
+	}
+	if typ != "INTERVAL" {
+		return false
+	}
+	clauses, size := r.clausesAfter(end)
+	part := func(name string) string { return "datepart('" + name + "', " + x + ")" }
+	total := func(number, typ string) string { return "CAST(sum(" + number + ")" + clauses + " AS " + typ + ")" }
+	r.raw(r.at(0), "(to_months("+total(part("year")+" * 12 + "+part("month"), "INTEGER")+") + to_days("+
+		total(part("day"), "INTEGER")+") + to_microseconds("+total(part("hour")+" * 3600000000 + "+part("minute")+
+		" * 60000000 + "+part("microsecond"), "BIGINT")+"))")
+	r.i += size
+	return true
 }
