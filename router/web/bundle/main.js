@@ -1,1 +1,1 @@
-import"./chunk-35TBAV4V.js";
+import"./chunk-MGR2R5IS.js";

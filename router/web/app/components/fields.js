@@ -89,7 +89,7 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
       opened &&
       facet &&
       (facet.stats && facet.distinct > mostValues
-        ? html`<${NumberFacet} facet=${facet} exact=${exact(facet)}
+        ? html`<${NumberFacet} key=${facet.name} facet=${facet} exact=${exact(facet)}
       onOnly=${rest.onOnly} />`
         : html`<${Values} facet=${facet} exact=${exact(facet)} ...${rest} />`)
     }

@@ -18,7 +18,6 @@ export function NumberFacet({ facet, exact, onOnly }) {
   const anchor = useRef(-1);
   const [brush, setBrush] = useState(/** @type {[number, number] | null} */ (null));
   const [range, setRange] = useState(['', '']);
-  useEffect(clear, [facet.name]); // and not at each new count, which would remove what the reader types
   useEffect(() => setBrush(null), [min, max]);
   const most = Math.max(1, ...bins);
   const edge = (/** @type {number} */ bin) => roundTo(min + ((max - min) * bin) / bins.length, (max - min) / bins.length);
