@@ -19,13 +19,14 @@ const (
 // operandRounds is how often a statement is looked through for operands: the type of one may show that another matters.
 const operandRounds = 2
 
-// operands are the engine's types of the operands that a statement casts to numeric, by the places of the casts.
+// operands are the engine's types of the operands of a statement whose form depends on them, such as those of casts to
+// numeric and to text, by the places of the casts.
 type operands struct {
 	text  string
 	types map[int]string
 }
 
-// findOperands finds the types of operands that are cast to numeric. The engine is asked for one after another, because
+// findOperands finds the types of operands. The engine is asked for one after another, because
 // an operand may contain another cast. A type that the engine does not tell stays unknown.
 func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) error {
 	if t.known.text == text && s.Operands == nil {
@@ -33,8 +34,9 @@ func (t *translator) findOperands(text string, casts []int, s *rewrite.Session) 
 		return nil
 	}
 	if most := min(maxOperands, 1+maxProbed/(len(text)+1)); len(casts) > most {
-		return failure("54001", "the statement has %d casts to numeric without a number of digits, and %d are allowed in a "+
-			"statement of this length", len(casts), most).withHint("write numeric(38, n) with the digits after the point")
+		return failure("54001", "the statement has %d operands whose types have to be looked up, and %d are allowed in a "+
+			"statement of this length", len(casts), most).withHint("send shorter statements; casts " +
+			"to numeric(38, n), with the digits after the point, need no look-up")
 	}
 	if s.Operands == nil {
 		s.Operands = map[int]string{}

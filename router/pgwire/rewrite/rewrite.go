@@ -56,7 +56,7 @@ type Result struct {
 	Text string
 	// Sets are the settings that calls of set_config change.
 	Sets []Set
-	// Casts are the places of the casts to numeric for which the types of the operands are not known.
+	// Casts are the places of the casts and other operators for which the types of the operands are not known.
 	Casts []int
 	// Sleep is how long to wait before the statement, and Signals are the sessions to end before it.
 	Sleep   time.Duration
@@ -92,7 +92,7 @@ type rewriter struct {
 	tokens  []tok
 	sleep   time.Duration
 	signals []Signal
-	// casts are the places of the casts to numeric whose operands have no known types.
+	// casts are the places of the casts and other operators whose operands have no known types.
 	casts []int
 	// regs are the casts of expressions to reg types, by the texts that were written for them. regNames are the names of
 	// the objects for which OIDs were written.
