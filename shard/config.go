@@ -80,8 +80,8 @@ type Config struct {
 	heartbeat time.Duration
 	trailing  uint64
 
-	// TakeBytes is the size in memory of a flush from which on followers take the segments of the leader. The default
-	// value is 1 MiB: fewer rows are sooner written than fetched.
+	// TakeBytes is the minimum size, in memory, of a flush whose segments followers take from the leader. The default
+	// value is 1 MiB. Writing fewer rows takes less time than fetching them.
 	TakeBytes int64
 
 	// Settings of the queue of writes before the log.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cordwood/shard/manifest"
-	"cordwood/shard/segment"
 )
 
 // This file lets the followers of a shard use the segments that the leader's flush wrote. DESIGN.md
@@ -234,20 +233,4 @@ func (tb *Tables) added(e *manifest.Edit) (list []*LiveSegment) {
 		list = append(list, l)
 	}
 	return list
-}
-
-// rowsByTable returns the number of rows of each table in segments.
-func rowsByTable(list []segment.Meta) map[uint64]int64 {
-	rows := map[uint64]int64{}
-	for i := range list {
-		m := &list[i]
-		if !m.Shared() {
-			rows[m.TableID] += m.Rows
-			continue
-		}
-		for _, t := range m.Tables {
-			rows[t.TableID] += t.Rows
-		}
-	}
-	return rows
 }

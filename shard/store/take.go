@@ -123,3 +123,19 @@ func checkTaken(st stage, metas []segment.Meta) error {
 	}
 	return nil
 }
+
+// rowsByTable returns the number of rows of each table in segments.
+func rowsByTable(list []segment.Meta) map[uint64]int64 {
+	rows := map[uint64]int64{}
+	for i := range list {
+		m := &list[i]
+		if !m.Shared() {
+			rows[m.TableID] += m.Rows
+			continue
+		}
+		for _, t := range m.Tables {
+			rows[t.TableID] += t.Rows
+		}
+	}
+	return rows
+}
