@@ -33,7 +33,8 @@ type Log struct {
 	sums    map[uint64]uint32 // checksums of the data of each entry
 	first   uint64
 	last    uint64
-	recent  []uint64 // the first index of each of the last Lazy appends
+	recent  []uint64             // the first index of each of the last Lazy appends
+	lost    map[uint64]*raft.Log // the entries that crashes have removed
 	values  map[string][]byte
 	numbers map[string]uint64
 }
@@ -42,6 +43,7 @@ type Log struct {
 func NewLog() *Log {
 	return &Log{
 		entries: map[uint64]*raft.Log{}, sums: map[uint64]uint32{}, values: map[string][]byte{}, numbers: map[string]uint64{},
+		lost: map[uint64]*raft.Log{},
 	}
 }
 
@@ -53,6 +55,9 @@ func (l *Log) Crash() {
 	defer l.mu.Unlock()
 	l.gen++
 	if len(l.recent) > 0 {
+		for i := l.recent[0]; i <= l.last; i++ {
+			l.lost[i] = l.entries[i]
+		}
 		l.cut(l.recent[0], l.last)
 		l.recent = nil
 	}
@@ -126,7 +131,7 @@ func (l *Log) copy() *Log {
 	defer l.mu.Unlock()
 	return &Log{
 		entries: maps.Clone(l.entries), sums: maps.Clone(l.sums), first: l.first, last: l.last,
-		values: maps.Clone(l.values), numbers: maps.Clone(l.numbers),
+		values: maps.Clone(l.values), numbers: maps.Clone(l.numbers), lost: map[uint64]*raft.Log{},
 	}
 }
 
@@ -181,8 +186,9 @@ func (h *LogHandle) LastIndex() (uint64, error) {
 	return h.log.last, nil
 }
 
-// GetLog reads an entry. Raft panics if it cannot read an entry that it has to apply, so the
-// remaining goroutines of a crashed process can still read.
+// GetLog reads an entry. The remaining goroutines of a crashed process can still read, also what the crash has
+// removed. Raft panics if it cannot read an entry that it has to apply, and a leader that hands over tries again and
+// again to send an entry that it lacks, without any time between.
 func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
 	if e, ok := h.ghosts.Load(index); ok {
 		*out = *e.(*raft.Log)
@@ -191,6 +197,9 @@ func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
 	e := h.log.entries[index]
+	if e == nil && h.gen != h.log.gen {
+		e = h.log.lost[index]
+	}
 	if e == nil {
 		return raft.ErrLogNotFound
 	}
