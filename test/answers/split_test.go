@@ -108,7 +108,7 @@ func (h *halved) askBoth(sql string, o order) (grown string) {
 	several := strings.NewReplacer("{", "", "}", "").Replace(sql)
 	got, err := h.ask(several)
 	if err != nil {
-		if !h.overflowsUnread(one, err) {
+		if !constantUnread(one, err) && !h.overflowsUnread(one, err) {
 			h.t.Errorf("%s: %v; but one shard has an answer", several, err)
 		}
 		return ""
@@ -148,6 +148,18 @@ func (h *halved) overflowsUnread(sql string, err error) bool {
 		}
 	}
 	return false
+}
+
+// timeText finds the text in an error about a text that is not a time.
+var timeText = regexp.MustCompile(`invalid (?:timestamp|date) field format: "(.*?)"`)
+
+// constantUnread reports whether err is about a constant of the statement that is not a time, such as
+// TIMESTAMP '2023-11-14 22'. The engine converts it when it compares the first row with it. If other conditions
+// or the bounds of the segments leave no row, it does not: that depends on the segments, also if there is one node
+// only.
+func constantUnread(sql string, err error) bool {
+	text := timeText.FindStringSubmatch(err.Error())
+	return text != nil && strings.Contains(sql, quote(text[1]))
 }
 
 // counters returns the sums of the query metrics of all nodes, by name and label.
