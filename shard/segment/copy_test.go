@@ -165,7 +165,7 @@ func mustFind(t *testing.T, r *rand.Rand, dir string, m *Meta) {
 				if may, err := filters.MayHave(f, c.FieldID, g, v.Bytes(row)); !may || err != nil {
 					t.Fatalf("group %d, column %q: the bloom filter lacks a value: %v", g, c.Name, err)
 				}
-				if !filters.MayContain(c.FieldID, g, string(v.Bytes(row))) {
+				if !filters.MayContain(f, c.FieldID, g, string(v.Bytes(row))) {
 					t.Fatalf("group %d, column %q: the token filter lacks a value", g, c.Name)
 				}
 			}

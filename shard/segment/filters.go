@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -26,8 +27,6 @@ type Filters struct {
 	// Units are the parts of the file if it is of ReadColdFilters; otherwise it is nil.
 	Units *Units
 	size  int
-	// textBytes is the part of size that the token filters have.
-	textBytes int
 
 	cache *PageCache
 	file  uint64 // the file's number in the cache
@@ -66,23 +65,8 @@ type columnFilter struct {
 	chunk      chunkPlace
 }
 
-// ReadFilters reads the filters of a segment file. Bloom filters stay in the file.
-func ReadFilters(fsys vfs.FS, path string) (*Filters, error) { return readFile(fsys, path, true) }
-
-// ReadGroupFilters is like ReadFilters, but leaves out the token filters, which may have megabytes. MayContain is then
-// always true. ReadFulltext reads them.
-func ReadGroupFilters(fsys vfs.FS, path string) (*Filters, error) { return readFile(fsys, path, false) }
-
-// ReadFulltext reads the token filters of a file, and returns their approximate size in bytes.
-func ReadFulltext(fsys vfs.FS, path string) (f *Fulltext, size int, err error) {
-	all, err := readFile(fsys, path, true)
-	if err != nil {
-		return nil, 0, err
-	}
-	return all.Fulltext, all.textBytes, nil
-}
-
-func readFile(fsys vfs.FS, path string, tokens bool) (*Filters, error) {
+// ReadFilters reads the filters of a segment file. Bloom and token filters stay in the file.
+func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
 	size, err := fsys.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read filters: %w", err)
@@ -92,7 +76,7 @@ func readFile(fsys vfs.FS, path string, tokens bool) (*Filters, error) {
 		return nil, fmt.Errorf("read filters: %w", err)
 	}
 	defer f.Close()
-	out, err := readFilters(f, size, false, tokens)
+	out, err := readFilters(f, size, false)
 	if err != nil {
 		return nil, fmt.Errorf("read the filters of %s: %w", path, err)
 	}
@@ -109,7 +93,7 @@ func ReadColdFilters(r io.ReaderAt, size int64) (*Filters, error) {
 	if units == nil {
 		return nil, errors.New("read filters: the file is not striped")
 	}
-	out, err := readFilters(r, size, true, true)
+	out, err := readFilters(r, size, true)
 	if err != nil {
 		return nil, fmt.Errorf("read filters: %w", err)
 	}
@@ -118,10 +102,10 @@ func ReadColdFilters(r io.ReaderAt, size int64) (*Filters, error) {
 	return out, nil
 }
 
-// readFilters reads the filters of a file. If cold is set, it reads nothing but the footer. If tokens is not set, it
-// leaves out the token filters.
-func readFilters(f io.ReaderAt, size int64, cold, tokens bool) (*Filters, error) {
-	md, err := parquet.ReadFooter(f, size)
+// readFilters reads the filters of a file. If cold is set, it reads nothing but the footer, and the token filters of
+// the footer as a whole.
+func readFilters(f io.ReaderAt, size int64, cold bool) (*Filters, error) {
+	md, raw, at, err := parquet.ReadRawFooter(f, size)
 	if err != nil {
 		return nil, err
 	}
@@ -132,16 +116,22 @@ func readFilters(f io.ReaderAt, size int64, cold, tokens bool) (*Filters, error)
 			fields, elements = append(fields, uint32(e.FieldID)), append(elements, e)
 		}
 	}
+	out := &Filters{size: 200, index: make(map[chunkID]*pageIndex)}
 	text := ""
 	for i := range md.KeyValueMetadata {
-		if kv := &md.KeyValueMetadata[i]; tokens && kv.Key == KeyFulltext {
+		if kv := &md.KeyValueMetadata[i]; kv.Key == KeyFulltext {
 			text = kv.Value
 		}
 	}
-	out := &Filters{size: 200 + len(text), textBytes: len(text), index: make(map[chunkID]*pageIndex)}
-	if out.Fulltext, err = parseFulltext(text); err != nil {
+	if cold {
+		out.Fulltext, err = parseFulltext(text)
+	} else {
+		out.Fulltext, err = placeFulltext(text, at+int64(bytes.Index(raw, []byte(text))))
+	}
+	if err != nil {
 		return nil, err
 	}
+	out.size += out.Fulltext.size()
 	first := int64(0)
 	for i := range md.RowGroups {
 		g := &md.RowGroups[i]

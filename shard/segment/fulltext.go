@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
 	"slices"
@@ -170,6 +171,8 @@ type fulltextJSON struct {
 	CaseSensitive bool   `json:"case_sensitive,omitempty"`
 	// One split block bloom filter for each row group, in the byte format of Parquet's own.
 	Filters [][]byte `json:"filters"`
+
+	places []placedFilter // instead of Filters, if they are left in the file
 }
 
 // fulltextMetadata returns the value of KeyFulltext. It is empty if no column has token filters.
@@ -218,17 +221,40 @@ func parseFulltext(text string) (*Fulltext, error) {
 	return t, nil
 }
 
+// size estimates the memory of t in bytes.
+func (t *Fulltext) size() (n int) {
+	for _, c := range t.columns {
+		n += 100 + 16*len(c.places)
+		for _, f := range c.Filters {
+			n += 24 + len(f)
+		}
+	}
+	return n
+}
+
 // MayContain reports whether a row group may have a row that contains all tokens of text in the
-// column with this Column.FieldID. It returns true for columns and row groups without a filter.
-func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
+// column with this Column.FieldID. It returns true for columns and row groups without a filter. r is the file.
+func (t *Fulltext) MayContain(r io.ReaderAt, fieldID uint32, rowGroup int, text string) bool {
 	c := t.columns[fieldID]
-	if c == nil || rowGroup >= len(c.Filters) {
+	if c == nil {
 		return true
 	}
-	filter := bloom.MakeSplitBlockFilter(c.Filters[rowGroup])
+	var has func(hash uint64) bool
+	switch {
+	case rowGroup < len(c.Filters):
+		has = bloom.MakeSplitBlockFilter(c.Filters[rowGroup]).Check
+	case rowGroup < len(c.places):
+		f := filterAt{r, c.places[rowGroup]}
+		has = func(hash uint64) bool {
+			may, err := bloom.CheckSplitBlock(f, int64(f.size), hash)
+			return may || err != nil
+		}
+	default:
+		return true
+	}
 	may := true
 	a := analyzer{chinese: c.Chinese, caseSensitive: c.CaseSensitive}
-	a.each([]byte(text), nil, func(token []byte) { may = may && filter.Check(tokenHash.Sum64(token)) })
+	a.each([]byte(text), nil, func(token []byte) { may = may && has(tokenHash.Sum64(token)) })
 	return may
 }
 

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,24 +39,38 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// checkApart checks that the token filters of a file are read apart from the others.
-func checkApart(t *testing.T, path string, field uint32) {
+// checkPlaces checks that the token filters of a file that stay in the file are those that were written.
+func checkPlaces(t *testing.T, path string, whole *Fulltext) {
 	t.Helper()
-	groups, err := ReadGroupFilters(vfs.OS, path)
+	placed, err := ReadFilters(vfs.OS, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := ReadFilters(vfs.OS, path)
+	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, size, err := ReadFulltext(vfs.OS, path)
-	if err != nil || size == 0 || groups.Size()+size != all.Size() {
-		t.Errorf("%d bytes of token filters, %d of others, %d of both, %v", size, groups.Size(), all.Size(), err)
+	defer file.Close()
+	if len(placed.columns) != len(whole.columns) {
+		t.Errorf("%d columns have filters, want %d", len(placed.columns), len(whole.columns))
 	}
-	if len(groups.Groups) != len(all.Groups) || !groups.MayContain(field, 0, "absent") ||
-		all.MayContain(field, 0, "absent") || tokens.MayContain(field, 0, "absent") {
-		t.Error("the filters differ")
+	for field, want := range whole.columns {
+		got := placed.columns[field]
+		if got == nil || len(got.Filters) > 0 || len(got.places) != len(want.Filters) {
+			t.Fatalf("column %d: %+v, want the places of %d filters", field, got, len(want.Filters))
+		}
+		for g, filter := range want.Filters {
+			if got.places[g].size != len(filter) {
+				t.Errorf("column %d, row group %d: %d bytes, want %d", field, g, got.places[g].size, len(filter))
+			}
+			for at := 0; at < len(filter); at += bloom.BlockSize {
+				block := make([]byte, bloom.BlockSize)
+				_, err := filterAt{file, got.places[g]}.ReadAt(block, int64(at))
+				if diff := cmp.Diff(filter[at:at+bloom.BlockSize], block); err != nil || diff != "" {
+					t.Fatalf("column %d, row group %d, byte %d: %v (-want +got):\n%s", field, g, at, err, diff)
+				}
+			}
+		}
 	}
 }
 
@@ -90,16 +105,16 @@ func TestFulltext(t *testing.T) {
 		t.Fatal(err)
 	}
 	msg, few, plain := tab.Columns[1].ID, tab.Columns[2].ID, tab.Columns[3].ID
-	checkApart(t, path, msg)
+	checkPlaces(t, path, f)
 	for i, r := range data {
-		if text, ok := r["msg"].(string); ok && !f.MayContain(msg, i/300, text) {
+		if text, ok := r["msg"].(string); ok && !f.MayContain(nil, msg, i/300, text) {
 			t.Fatalf("row %d: %q is not found in its row group", i, text)
 		}
 	}
 	wrong := 0
 	for i := range 1000 {
 		for g := range 3 {
-			if f.MayContain(msg, g, fmt.Sprintf("absent%d", i)) {
+			if f.MayContain(nil, msg, g, fmt.Sprintf("absent%d", i)) {
 				wrong++
 			}
 		}
@@ -108,11 +123,11 @@ func TestFulltext(t *testing.T) {
 		t.Errorf("%d of 3000 absent words may be there, want about 30", wrong)
 	}
 	for g, want := range []bool{true, true, false} {
-		if got := f.MayContain(few, g, "hit"); got != want {
+		if got := f.MayContain(nil, few, g, "hit"); got != want {
 			t.Errorf("row group %d may contain the word hit: %v, want %v", g, got, want)
 		}
 	}
-	if !f.MayContain(plain, 0, "nowhere") || !f.MayContain(msg, 99, "nowhere") {
+	if !f.MayContain(nil, plain, 0, "nowhere") || !f.MayContain(nil, msg, 99, "nowhere") {
 		t.Error("a missing filter excludes a word")
 	}
 	var out strings.Builder
@@ -146,19 +161,21 @@ func TestFulltextOfManyTokens(t *testing.T) {
 		[]*column.Batch{batchOf(t, tab, data...)}); err != nil {
 		t.Fatal(err)
 	}
-	f, err := readFulltext(vfs.OS, filepath.Join(dir, FileName(1)))
+	path := filepath.Join(dir, FileName(1))
+	f, err := readFulltext(vfs.OS, path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkPlaces(t, path, f)
 	if got := len(f.columns[tab.Columns[1].ID].Filters[0]); got != maxFilterBytes {
 		t.Errorf("the filter has %d bytes, want %d", got, maxFilterBytes)
 	}
 	wrong := 0
 	for i := range rows * words {
-		if !f.MayContain(tab.Columns[1].ID, 0, fmt.Sprintf("t%d", i)) {
+		if !f.MayContain(nil, tab.Columns[1].ID, 0, fmt.Sprintf("t%d", i)) {
 			t.Fatalf("t%d is not found", i)
 		}
-		if i < 1000 && f.MayContain(tab.Columns[1].ID, 0, fmt.Sprintf("absent%d", i)) {
+		if i < 1000 && f.MayContain(nil, tab.Columns[1].ID, 0, fmt.Sprintf("absent%d", i)) {
 			wrong++
 		}
 	}
@@ -168,9 +185,13 @@ func TestFulltextOfManyTokens(t *testing.T) {
 }
 
 func TestParseFulltextRefuses(t *testing.T) {
-	for _, text := range []string{`{`, `[{"column":1,"filters":["AAAA"]}]`, `[{"column":1,"filters":[""]}]`} {
+	for _, text := range []string{`{`, `[{"column":1,"filters":["AAAA"]}]`, `[{"column":1,"filters":[""]}]`,
+		`[{"column":1,"filters":["` + strings.Repeat("A", 48) + `"]}]`} {
 		if _, err := parseFulltext(text); err == nil {
 			t.Errorf("%s: no error", text)
+		}
+		if _, err := placeFulltext(text, 0); err == nil {
+			t.Errorf("%s: no error for places", text)
 		}
 	}
 }

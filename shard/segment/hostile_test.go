@@ -287,7 +287,7 @@ func readAnything(data []byte) {
 	if u, err := readUnits(bytes.NewReader(data), int64(len(data))); err == nil && u != nil {
 		_ = u.Verify(bytes.NewReader(data))
 	}
-	f, err := readFilters(bytes.NewReader(data), int64(len(data)), false, true)
+	f, err := readFilters(bytes.NewReader(data), int64(len(data)), false)
 	if err != nil {
 		return
 	}
@@ -297,6 +297,7 @@ func readAnything(data []byte) {
 			{ID: 2, FieldID: 2, Name: "msg", Type: schema.String},
 			{ID: 3, FieldID: 3, Name: "n", Type: schema.Int64},
 		}
+		f.MayContain(bytes.NewReader(data), 2, g, "some words")
 		_, _ = f.Rows(bytes.NewReader(data), g, columns, []Run{{0, int(min(f.Groups[g].Rows, 100))}})
 		_, _, _ = f.Find(bytes.NewReader(data), g, columns[1], [][]byte{[]byte("text 7919")}, 10)
 		_, _ = f.MayHave(bytes.NewReader(data), 3, g, make([]byte, 8))

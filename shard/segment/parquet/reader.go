@@ -28,34 +28,40 @@ func (e *ErrCorrupt) Error() string {
 
 // ReadFooter reads the footer of a file of the given size.
 func ReadFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
+	md, _, _, err := ReadRawFooter(r, size)
+	return md, err
+}
+
+// ReadRawFooter is like ReadFooter, and also returns the encoded footer and its offset.
+func ReadRawFooter(r io.ReaderAt, size int64) (md *format.FileMetaData, raw []byte, at int64, err error) {
 	tail := make([]byte, 8)
 	if size < int64(len(tail)+len(magic)) {
-		return nil, &ErrCorrupt{Part: "file", Want: "at least 12 bytes", Got: fmt.Sprint(size)}
+		return nil, nil, 0, &ErrCorrupt{Part: "file", Want: "at least 12 bytes", Got: fmt.Sprint(size)}
 	}
 	if _, err := r.ReadAt(tail, size-8); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+		return nil, nil, 0, err
 	}
 	if string(tail[4:]) != magic {
-		return nil, &ErrCorrupt{Offset: size - 4, Part: "magic", Want: magic, Got: fmt.Sprintf("%q", tail[4:])}
+		return nil, nil, 0, &ErrCorrupt{Offset: size - 4, Part: "magic", Want: magic, Got: fmt.Sprintf("%q", tail[4:])}
 	}
 	n := int64(binary.LittleEndian.Uint32(tail))
 	if n > size-12 {
-		return nil, &ErrCorrupt{
+		return nil, nil, 0, &ErrCorrupt{
 			Offset: size - 8,
 			Part:   "length of the footer",
 			Want:   fmt.Sprintf("at most %d", size-12),
 			Got:    fmt.Sprint(n),
 		}
 	}
-	b := make([]byte, n)
-	if _, err := r.ReadAt(b, size-8-n); err != nil {
-		return nil, err
+	raw, at = make([]byte, n), size-8-n
+	if _, err := r.ReadAt(raw, at); err != nil {
+		return nil, nil, 0, err
 	}
-	md := new(format.FileMetaData)
-	if err := unmarshal(b, md); err != nil {
-		return nil, &ErrCorrupt{Offset: size - 8 - n, Part: "footer", Want: "a Parquet footer", Got: err.Error()}
+	md = new(format.FileMetaData)
+	if err := unmarshal(raw, md); err != nil {
+		return nil, nil, 0, &ErrCorrupt{Offset: at, Part: "footer", Want: "a Parquet footer", Got: err.Error()}
 	}
-	return md, nil
+	return md, raw, at, nil
 }
 
 // ChunkReader reads a column chunk page by page.

@@ -13,8 +13,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// MaxFilterBytes limits the memory for the token filters of segments. Their other filters have at most half of that.
-const MaxFilterBytes = 64 << 20
+// MaxFilterBytes limits the memory for the filters of segments.
+const MaxFilterBytes = 32 << 20
 
 // maxRuns is the maximum number of separate runs of rows of a file. If there are more, some are
 // joined.
@@ -26,12 +26,9 @@ const maxLayoutBytes = 8 << 20
 // FilterCache caches the metadata of row groups, and the layouts of cold segments, from the footers of recently used
 // segments. It is safe for concurrent use.
 type FilterCache struct {
-	pages *segment.PageCache // cached pages of the same files; may be nil
-	mu    sync.Mutex         // guards the fields below
-	kept  *lru.Cache[fileKey, *segment.Filters]
-	// tokens has the token filters, which are read only if a statement searches words. They are apart because those of a
-	// few segments may be larger than all other filters.
-	tokens  *lru.Cache[fileKey, *segment.Fulltext]
+	pages   *segment.PageCache // cached pages of the same files; may be nil
+	mu      sync.Mutex         // guards the fields below
+	kept    *lru.Cache[fileKey, *segment.Filters]
 	layouts *lru.Cache[fileKey, segment.Layouts]
 }
 
@@ -42,12 +39,10 @@ type fileKey struct {
 	crc  uint32
 }
 
-// NewFilterCache returns a cache of at most limit bytes of token filters, and half as many of others. pages has the
-// cached pages of the same files.
+// NewFilterCache returns a cache of at most limit bytes of filters. pages has the cached pages of the same files.
 func NewFilterCache(limit int, pages *segment.PageCache) *FilterCache {
 	return &FilterCache{
-		pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit / 2)),
-		tokens:  lru.New[fileKey, *segment.Fulltext](int64(limit)),
+		pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit)),
 		layouts: lru.New[fileKey, segment.Layouts](maxLayoutBytes),
 	}
 }
@@ -89,7 +84,7 @@ func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 	if s.Cold > 0 {
 		f, err = readColdFilters(s)
 	} else {
-		f, err = segment.ReadGroupFilters(vfs.OS, s.Path)
+		f, err = segment.ReadFilters(vfs.OS, s.Path)
 	}
 	if err != nil {
 		return nil
@@ -99,28 +94,6 @@ func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 	defer c.mu.Unlock()
 	c.kept.Put(key, f, int64(f.Size()))
 	return f
-}
-
-// Tokens returns the token filters of a file, whose other filters are f. If they cannot be read, none decides anything.
-func (c *FilterCache) Tokens(s *query.Segment, f *segment.Filters) *segment.Fulltext {
-	if s.Cold > 0 {
-		return f.Fulltext
-	}
-	key := fileKey{s.Path, s.CRC}
-	c.mu.Lock()
-	t, ok := c.tokens.Get(key)
-	c.mu.Unlock()
-	if ok {
-		return t
-	}
-	t, size, err := segment.ReadFulltext(vfs.OS, s.Path)
-	if err != nil {
-		return f.Fulltext
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.tokens.Put(key, t, int64(100+size))
-	return t
 }
 
 // reduceByFilters excludes row groups and segments whose filters show that none of their rows can
@@ -216,7 +189,6 @@ type groupFilters struct {
 	plan    *Plan
 	segment *query.Segment
 	filters *segment.Filters
-	tokens  *segment.Fulltext // read when they are first asked
 	group   int
 	file    *File // opened when a filter is first read
 }
@@ -225,6 +197,14 @@ func (g *groupFilters) close() {
 	if g.file != nil {
 		g.file.Close()
 	}
+}
+
+// open opens the file, if it is not open, and reports whether that was possible.
+func (g *groupFilters) open() bool {
+	if g.file == nil {
+		g.file, _ = g.plan.Open(g.segment, g.filters)
+	}
+	return g.file != nil
 }
 
 // mayHave reports whether a column may have a value.
@@ -242,11 +222,8 @@ func (g *groupFilters) mayHave(column uint32, value *literal) bool {
 		return true
 	}
 	for _, v := range values {
-		if g.file == nil {
-			var err error
-			if g.file, err = g.plan.Open(g.segment, g.filters); err != nil {
-				return true
-			}
+		if !g.open() {
+			return true
 		}
 		if may, err := g.filters.MayHave(g.file, field, g.group, v); may || err != nil {
 			return true
@@ -264,14 +241,11 @@ func (g *groupFilters) mayContain(column uint32, a sql.Analyzer, text string) bo
 	// Use a filter only if it separates words at least as finely as the search does. A
 	// case-sensitive filter has no other cases of a word, and a filter of whole runs of Han
 	// characters does not have parts of the runs.
-	if g.tokens == nil {
-		g.tokens = g.plan.Filters.Tokens(g.segment, g.filters)
-	}
-	chinese, caseSensitive, has := g.tokens.Analyzer(field)
+	chinese, caseSensitive, has := g.filters.Analyzer(field)
 	if !has || caseSensitive && !a.CaseSensitive || a.Chinese && !chinese {
 		return true
 	}
-	return g.tokens.MayContain(field, g.group, text)
+	return !g.open() || g.filters.MayContain(g.file, field, g.group, text)
 }
 
 // bounds returns the least and the greatest value of a column of integers.
