@@ -185,17 +185,39 @@ func (l *link) nextWithin(most time.Duration) (kind byte, body []byte, err error
 
 // watch calls cancel when the client disconnects. stop ends the watching.
 func (l *link) watch(cancel context.CancelCauseFunc) (stop func()) {
-	ended := make(chan struct{})
+	ended, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := l.in.Watch(); err != nil {
+		err := l.in.Watch()
+		if errors.Is(err, wire.ErrFull) && !l.awaitDeparture(stopped) {
+			return
+		}
+		if err != nil {
 			cancel(errGone)
 		}
 	}()
 	return func() {
+		close(stopped)
 		_ = l.net.SetReadDeadline(time.Unix(1, 0)) // it fails if the connection has ended
 		<-ended
 		_ = l.net.SetReadDeadline(time.Time{})
+	}
+}
+
+// awaitDeparture waits until the client has ended its side of the connection, and returns true, or until stopped is
+// closed.
+func (l *link) awaitDeparture(stopped <-chan struct{}) bool {
+	check := time.NewTicker(checkDeparted)
+	defer check.Stop()
+	for {
+		select {
+		case <-stopped:
+			return false
+		case <-check.C:
+			if departed(l.raw) {
+				return true
+			}
+		}
 	}
 }
 

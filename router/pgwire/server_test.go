@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/pires/go-proxyproto"
 
 	"cordwood/proto/errs"
 	"cordwood/router/query"
@@ -368,6 +369,55 @@ func TestClientGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return f.service.open.Load() == 0 && f.count() == 0 })
+}
+
+// TestClientGoneWithMoreMessages checks that a statement ends when its client disconnects, although more messages than
+// the connection buffers follow the statement.
+func TestClientGoneWithMoreMessages(t *testing.T) {
+	f := start(t)
+	var many []pgproto3.FrontendMessage
+	for range 40 {
+		many = append(many, &pgproto3.Query{String: "SELECT 1 /*" + strings.Repeat("x", 1<<10) + "*/"})
+	}
+	r := f.raw(t)
+	r.send(t, &pgproto3.Query{String: "SELECT wait"})
+	<-f.service.waiting
+	r.send(t, many...)
+	if err := r.Conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return f.service.open.Load() == 0 && f.count() == 0 })
+}
+
+// TestDeparted checks what is known of a socket with unread data, behind a proxy or not.
+func TestDeparted(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, headers := range []bool{false, true} {
+		client, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		if headers {
+			server = proxyproto.NewConn(server)
+		}
+		if _, err := client.Write([]byte("unread")); err != nil {
+			t.Fatal(err)
+		}
+		if departed(server) {
+			t.Errorf("behind a proxy %t: the client is there", headers)
+		}
+		client.Close()
+		waitFor(t, func() bool { return departed(server) })
+	}
 }
 
 // waitFor waits until so returns true.

@@ -162,8 +162,8 @@ func (r *Reader) Forget() {
 	}
 }
 
-// Watch waits until the client ends the connection, and returns why, or nil when a read deadline interrupts it.
-// Data that the client sends in the meantime is kept for Next, up to the size of the buffer.
+// Watch waits until the client ends the connection, and returns why. Data that the client sends in the meantime is kept
+// for Next. If a read deadline interrupts it, it returns nil, and if the buffer is full, ErrFull.
 func (r *Reader) Watch() error {
 	for n := r.r.Buffered() + 1; n <= r.r.Size(); n = r.r.Buffered() + 1 {
 		if _, err := r.r.Peek(n); err != nil {
@@ -173,5 +173,8 @@ func (r *Reader) Watch() error {
 			return err
 		}
 	}
-	return nil
+	return ErrFull
 }
+
+// ErrFull is the error of Watch if the client has sent more than the buffer holds.
+var ErrFull = errors.New("the buffer is full")
