@@ -48,6 +48,7 @@ type failingBucket struct {
 	bucket.Bucket
 	mu     sync.Mutex
 	ranges int
+	bytes  int64
 	// read are the keys of the objects that were read.
 	read map[string]bool
 	fail error
@@ -56,6 +57,7 @@ type failingBucket struct {
 func (b *failingBucket) Range(ctx context.Context, key string, r bucket.Range) ([]byte, error) {
 	b.mu.Lock()
 	b.ranges++
+	b.bytes += r.Length
 	b.read[key] = true
 	fail := b.fail
 	b.mu.Unlock()
@@ -68,7 +70,7 @@ func (b *failingBucket) Range(ctx context.Context, key string, r bucket.Range) (
 func (b *failingBucket) set(fail error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.ranges, b.read, b.fail = 0, map[string]bool{}, fail
+	b.ranges, b.bytes, b.read, b.fail = 0, 0, map[string]bool{}, fail
 }
 
 func (b *failingBucket) count() int {

@@ -365,7 +365,7 @@ func (g statements) where() string {
 }
 
 func (g statements) next() string {
-	switch g.IntN(14) {
+	switch g.IntN(17) {
 	case 0:
 		return "SELECT count(*) FROM logs" + g.where()
 	case 1:
@@ -392,6 +392,15 @@ func (g statements) next() string {
 		return "SELECT min(ts), max(ts), count(*) FROM logs"
 	case 12:
 		return "SELECT id FROM logs WHERE id = " + g.id()
+	case 13: // the engine runs these
+		return "SELECT upper(id), status + 1, host FROM logs ORDER BY ts " + g.pick("DESC", "ASC") + ", id, host LIMIT " +
+			g.pick("1", "20", "300")
+	case 14:
+		return "SELECT upper(id), status FROM logs WHERE ts " + g.pick("<", ">=") + g.moment() + " ORDER BY ts " +
+			g.pick("DESC", "ASC") + ", id, status LIMIT " + g.pick("1", "20", "300")
+	case 15:
+		return "SELECT upper(id), status FROM logs" + g.where() + " ORDER BY ts " + g.pick("DESC", "ASC") +
+			", id, status LIMIT " + g.pick("1", "20", "300") + g.pick("", " OFFSET 7")
 	}
 	return "SELECT host, ok, count(*) FROM logs" + g.where() + " GROUP BY ALL ORDER BY ALL"
 }
@@ -478,6 +487,7 @@ func TestHotDoesNotWait(t *testing.T) {
 		"SELECT status, count(*) FROM logs WHERE ts >= '2026-03-03' GROUP BY status",
 		"SELECT * FROM logs ORDER BY ts DESC LIMIT 100",
 		"SELECT * FROM logs WHERE status = 200 ORDER BY ts DESC LIMIT 10",
+		"SELECT upper(id) FROM logs WHERE status + 1 = 201 ORDER BY ts DESC LIMIT 10",
 		"SELECT id FROM logs WHERE ts >= '2026-03-03' AND path LIKE '%item%'",
 		"SELECT count(*) FROM logs",
 		"SELECT count(*) FROM logs WHERE ts < '2026-03-02'",

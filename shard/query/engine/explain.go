@@ -23,13 +23,14 @@ func (r *run) summary() string {
 	for i, p := range r.Plans {
 		lines = append(lines, p.Summary(r.sources[i]))
 		if n := r.st.shape.Newest; n != nil && n.Ref == i {
-			if list := p.Attempts(r.request.Limit); len(list) > 0 {
+			for first := range p.Attempts(r.request.Limit) {
 				says := "  the newest rows are searched for from %s on; earlier rows are read only if these are too few"
 				if n.Oldest {
 					says = "  the oldest rows are searched for up to %s; later rows are read only if these are too few"
 				}
-				at := p.View.Schema.TimeIndex().Type.Moment(list[0])
+				at := p.View.Schema.TimeIndex().Type.Moment(first)
 				lines = append(lines, fmt.Sprintf(says, at.UTC().Format(time.RFC3339Nano)))
+				break
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,7 +144,7 @@ func TestNewestReadsLittle(t *testing.T) {
 		"SELECT * FROM t WHERE ts > make_timestamp(1050000000) ORDER BY ts ASC LIMIT 5":                2,
 	} {
 		p := plansOf(t, e, sql, tab).Plans[0]
-		attempts := p.Attempts(0)
+		attempts := slices.Collect(p.Attempts(0))
 		if len(attempts) == 0 {
 			t.Errorf("%s: no attempt", sql)
 			continue

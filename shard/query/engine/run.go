@@ -247,10 +247,6 @@ func (r *run) answerNewest() (done bool, err error) {
 	}
 	limit := r.request.Limit
 	p := r.Plans[r.st.shape.Newest.Ref]
-	attempts := p.Attempts(limit)
-	if len(attempts) == 0 {
-		return false, nil
-	}
 	want := r.st.shape.Newest.Limit
 	if want == 0 || limit > 0 && limit < want {
 		want = limit
@@ -267,7 +263,7 @@ func (r *run) answerNewest() (done bool, err error) {
 		kept = append(kept, bytes.Clone(ipc))
 		return nil
 	}
-	for _, at := range attempts {
+	for at := range p.Attempts(limit) {
 		p.Try(at)
 		r.rows, kept, size = 0, kept[:0], 0
 		if err := r.rewrite(false); err != nil {

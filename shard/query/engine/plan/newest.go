@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -120,38 +121,54 @@ func (q *newest) hidden(list any) bool {
 type unit struct {
 	min, max int64
 	rows     int64
-	// segment is the file that contains the row group, or nil.
+	// segment is the file that contains the row group, or nil if its pages do not matter.
 	segment *query.Segment
 	group   int
+	// closed means that the unit is a cold segment as a whole, whose row groups are not known yet.
+	closed bool
 }
 
-// Attempts returns the moments to try, in the unit of the time index. For the newest rows they are
-// lower bounds, the latest first; for the oldest rows they are upper bounds. It returns none if the
+// Attempts yields the moments to try, in the unit of the time index. For the newest rows they are
+// lower bounds, the latest first; for the oldest rows they are upper bounds. It yields none if the
 // statement is of another kind or reads few rows. limit is the LIMIT of the request.
-func (p *Plan) Attempts(limit uint64) []int64 {
-	n := p.shape.Newest
-	rows := n.rows
-	if n.Limit == 0 {
-		rows += limit
+//
+// If local rows may suffice, the first attempt reads only these. Cold segments are opened when it did not suffice.
+func (p *Plan) Attempts(limit uint64) iter.Seq[int64] {
+	return func(yield func(int64) bool) {
+		n := p.shape.Newest
+		rows := n.rows
+		if n.Limit == 0 {
+			rows += limit
+		}
+		if n.Limit == 0 && limit == 0 || rows > maxNewest {
+			return // OFFSET alone asks for all further rows
+		}
+		index := p.View.Schema.TimeIndex()
+		if c := p.named(n.order); index != nil && c != nil && c.ID == index.ID {
+			p.attempts(int64(rows), index, yield)
+		}
 	}
-	if n.Limit == 0 && limit == 0 || rows > maxNewest {
-		return nil // OFFSET alone asks for all further rows
-	}
-	index := p.View.Schema.TimeIndex()
-	if c := p.named(n.order); index == nil || c == nil || c.ID != index.ID {
-		return nil
-	}
-	kept := p.Pruned
+}
+
+func (p *Plan) attempts(rows int64, index *schema.Column, yield func(int64) bool) {
+	n, kept := p.shape.Newest, p.Pruned
 	units, total := p.units(index)
 	p.Pruned = kept
-	var out []int64
-	want := max(firstFactor*int64(rows), p.MinAttempt)
+	want := max(firstFactor*rows, p.MinAttempt)
 	if p.onlyTimes && p.View.ExpiredBefore == nil && !p.View.Merges() {
-		want = int64(rows)
+		want = rows
+	}
+	last, local := n.withoutCold(units)
+	tried := local >= rows && local < want && p.View.since(last) != ""
+	if tried && !yield(last) {
+		return
 	}
 	for range maxAttempts {
 		if want > total/2 {
 			break
+		}
+		if units = p.openUnits(units, index, want); p.Cold.Err() != nil {
+			return // the run over all rows reports the error
 		}
 		at := n.reach(units, want)
 		if want <= maxReadRows && !p.Off["pages"] {
@@ -160,12 +177,14 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 		if p.View.since(at) == "" {
 			break // it cannot be written in a condition
 		}
-		if len(out) == 0 || n.sooner(out[len(out)-1], at) {
-			out = append(out, at)
+		if !tried || n.sooner(last, at) {
+			if !yield(at) {
+				return
+			}
+			last, tried = at, true
 		}
 		want *= growth
 	}
-	return out
 }
 
 // Try makes the plan read only the rows from a moment on, or up to it if the oldest rows are
@@ -212,46 +231,118 @@ func (p *Plan) named(name string) *schema.Column {
 }
 
 // units returns the pieces of the reference with known bounds of their times, in the order in which
-// they have to be read. The pieces of files with many rows are row groups. Pieces that conditions
-// on the time exclude are left out.
+// they have to be read. The pieces of files with many rows are row groups; cold files are divided by openUnits. Pieces
+// that conditions on the time exclude are left out.
 func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
-	factor := FileFactor(index.Type)
-	add := func(u unit) {
-		if !p.meets(u.min, u.max) {
-			return
-		}
-		total += u.rows
-		units = append(units, p.sure(u))
-	}
 	for _, part := range p.Parts() {
-		if part.Batch != nil {
-			add(unit{min: part.Min, max: part.Max, rows: int64(part.Batch.Rows)})
+		whole := unit{min: part.Min, max: part.Max}
+		if !p.meets(whole.min, whole.max) {
 			continue
 		}
-		whole := unit{min: part.Min, max: part.Max, rows: part.Segment.Rows}
-		field, _ := FieldOf(part.Segment, index.ID)
-		if part.Segment.Cold > 0 {
-			add(whole) // its row groups are looked at when it is read
-			continue
-		}
-		filters := p.Filters.Get(part.Segment)
-		if filters == nil || part.Segment.Shared || len(filters.Groups) == 0 {
-			add(whole)
-			continue
-		}
-		for g := range filters.Groups {
-			lo, hi, ok := filters.Bounds(field, g)
-			if !ok {
-				lo, hi = part.Min*factor, part.Max*factor
+		switch {
+		case part.Batch != nil:
+			whole.rows = int64(part.Batch.Rows)
+		case part.Segment.Cold > 0:
+			whole.rows, whole.segment, whole.closed = part.Segment.Rows, part.Segment, true
+		default:
+			whole.rows, whole.segment = part.Segment.Rows, part.Segment
+			if groups := p.groupUnits(whole, index); groups != nil {
+				for _, u := range groups {
+					total += u.rows
+					units = append(units, p.sure(u))
+				}
+				continue
 			}
-			add(unit{
-				max(lo/factor, part.Min), min(hi/factor, part.Max), filters.Groups[g].Rows,
-				part.Segment, g,
-			})
+			whole.segment = nil
 		}
+		total += whole.rows
+		units = append(units, p.sure(whole))
 	}
 	p.shape.Newest.sort(units)
 	return units, total
+}
+
+// groupUnits returns the row groups of a segment, or nil if they are not known. Row groups that conditions on the time
+// exclude are left out, and those without rows of the table.
+func (p *Plan) groupUnits(whole unit, index *schema.Column) []unit {
+	s := whole.segment
+	f := p.FiltersOf(s)
+	if f == nil || len(f.Groups) == 0 {
+		return nil
+	}
+	factor := FileFactor(index.Type)
+	field, _ := FieldOf(s, index.ID)
+	units := make([]unit, 0, len(f.Groups))
+	for g := range f.Groups {
+		u := unit{min: whole.min, max: whole.max, rows: f.Groups[g].Rows, segment: s, group: g}
+		if lo, hi, ok := f.Bounds(field, g); ok {
+			u.min, u.max = max(u.min, lo/factor), min(u.max, hi/factor)
+		}
+		if s.Shared {
+			id := int64(p.View.Schema.ID)
+			switch lo, hi, ok := f.Bounds(segment.TableFieldID, g); {
+			case ok && (id < lo || id > hi):
+				continue
+			case !ok || lo < hi:
+				u.rows, u.segment = 0, nil // some of its rows may be those of other tables
+			}
+		}
+		if p.meets(u.min, u.max) {
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+// openUnits divides cold segments into their row groups: those that an attempt at a number of rows reads in part. It
+// opens no segment that the attempt does not read.
+func (p *Plan) openUnits(units []unit, index *schema.Column, rows int64) []unit {
+	for i := 0; i < len(units) && rows > 0; {
+		u := units[i]
+		if !u.closed || u.rows > 0 && u.rows <= rows {
+			rows -= u.rows
+			i++
+			continue
+		}
+		units[i].closed, units[i].segment = false, nil
+		groups := p.groupUnits(u, index)
+		if groups == nil {
+			continue
+		}
+		for k := range groups {
+			groups[k] = p.sure(groups[k])
+		}
+		units = slices.Replace(units, i, i+1, groups...)
+		p.shape.Newest.sort(units[i:])
+	}
+	return units
+}
+
+// withoutCold returns the border of the largest attempt that reads no cold segment, and how many rows it reads at
+// least. Without cold segments, and if they have all of the time, it returns no rows.
+func (q *newest) withoutCold(units []unit) (at, rows int64) {
+	at, any := int64(math.MinInt64), false
+	if q.Oldest {
+		at = math.MaxInt64
+	}
+	for _, u := range units {
+		switch {
+		case !u.closed:
+		case q.Oldest:
+			at, any = min(at, Plus(u.min, -1)), true
+		default:
+			at, any = max(at, Plus(u.max, 1)), true
+		}
+	}
+	if !any {
+		return at, 0
+	}
+	for _, u := range units {
+		if !u.closed && (q.Oldest && u.max <= at || !q.Oldest && u.min >= at) {
+			rows += u.rows
+		}
+	}
+	return at, rows
 }
 
 // sure returns the unit. If the unit is across a border of the conditions, its row count is set to 0, since its
@@ -327,7 +418,7 @@ func (p *Plan) pageUnits(units []unit, at int64) (out []unit) {
 
 // pagesOf returns the pages of a row group, or nil if they are unknown.
 func (p *Plan) pagesOf(u unit, index *schema.Column) []segment.PageBounds {
-	if u.segment == nil {
+	if u.segment == nil || u.closed {
 		return nil
 	}
 	f := p.FiltersOf(u.segment)
