@@ -61,6 +61,7 @@ func (n *front) openRules(users bool) (err error) {
 // guard returns a handler that passes requests to h only if the rules allow them.
 func (n *front) guard(rules *browser.Rules, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		browser.KeepFromPages(w.Header())
 		if err := rules.Check(r, n.proxies.Address(r), n.proxies.Secure(r)); err != nil {
 			exchange.WriteError(w, r, err)
 			return

@@ -69,6 +69,7 @@ func (m *middleware) guardBrowsers(next http.Handler) http.Handler {
 		}).Handler(next)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		browser.KeepFromPages(w.Header())
 		if err := m.browsers.Check(r, exchange.Of(r).Client, m.proxies.Secure(r)); err != nil {
 			exchange.WriteError(w, r, err)
 			return

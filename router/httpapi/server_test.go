@@ -339,6 +339,27 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
+// TestAnswersAreKeptFromPages checks that a page of another site cannot load any answer as a script or an image, not
+// even that of a request that its browser did not mark.
+func TestAnswersAreKeptFromPages(t *testing.T) {
+	f := newFixture(t, func(c *Config) { c.Browsers = browsers(t, false) })
+	for _, path := range []string{
+		"/", "/health", "/metrics", "/config", "/v1/pipelines", "/v1/nope", "/dashboard/", "/ui/",
+	} {
+		for _, host := range []string{"10.0.0.5:4000", "evil.example"} {
+			r := httptest.NewRequest("GET", path, nil)
+			r.Host = host
+			r.Header.Set("User-Agent", "Mozilla/5.0")
+			w := httptest.NewRecorder()
+			f.Handler().ServeHTTP(w, r)
+			if h := w.Header(); h.Get("X-Content-Type-Options") != "nosniff" ||
+				h.Get("Cross-Origin-Resource-Policy") != "same-origin" {
+				t.Errorf("%s of %s: %d %v", path, host, w.Code, h)
+			}
+		}
+	}
+}
+
 // TestClientOfProxy sends requests through a proxy on the same machine. If the proxy is trusted, its headers decide
 // whether the client is on this machine.
 func TestClientOfProxy(t *testing.T) {
