@@ -111,7 +111,7 @@ func (w *World) queryLeader(ctx context.Context, r *router, n int, req *shardpb.
 	}
 	stream, err := shardpb.NewShardServiceClient(conn).Query(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, errs.FromGRPC(err)
 	}
 	var data []byte
 	for {
