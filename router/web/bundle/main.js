@@ -1,1 +1,1 @@
-import"./chunk-MGR2R5IS.js";
+import"./chunk-WCNKIO2G.js";

@@ -330,12 +330,21 @@ test('newest rows are asked for of the tables in sight, three at a time, each on
   assert.deepEqual(asked.slice(6), ['t3']);
 });
 
+test('a column may have the name of something that objects inherit', () => {
+  const { explore } = fixture('?t=app');
+  assert.deepEqual([explore.widths.value.constructor, explore.widths.value['__proto__']], [undefined, undefined]);
+  explore.widen('constructor', 80);
+  explore.widen('__proto__', 90);
+  assert.deepEqual([explore.widths.value.constructor, explore.widths.value['__proto__'], explore.widths.value.toString], [80, 90, undefined]);
+});
+
 test('values of a row inherit nothing, whatever its fields are called', async () => {
-  const text = '{"rows":[{"id":"1","v":{"a":1,"__proto__":"p"}},{"id":"2","v":{"constructor":"c"}}]}';
+  const text = '{"rows":[{"id":"1","v":{"a":1,"__proto__":"p"},"cut":{"a":9}},{"id":"2","v":{"constructor":"c"}}]}';
   const api = createApi({ fetch: async () => new Response(text) });
   const { rows } = await api.json({ path: '/v1/explore/rows', body: {} });
   assert.deepEqual([rows[0].v.constructor, rows[0].v['__proto__'], rows[0].v.toString, rows[0].v.a], [undefined, 'p', undefined, 1]);
   assert.deepEqual([rows[1].v.constructor, rows[1].v['__proto__']], ['c', undefined]);
+  assert.deepEqual([rows[0].cut.constructor, rows[0].cut.a], [undefined, 9]);
   const { values } = (await readLines(new Blob(['{"id":"1","v":{"a":1}}\n']).stream()).next()).value;
   assert.deepEqual([values[0].v.toString, values[0].v.a], [undefined, 1]);
 });

@@ -68,7 +68,8 @@ export function createColumns({ state, cols: shown, set, param, prefs }) {
         set(recalled ? { cols: recalled } : {}, { replace: true });
       }
     },
-    widths: computed(() => /** @type {Record<string, number>} */ (prefs.widths.get(tableKey()) ?? {})),
+    /** Without what objects inherit, since a column may have a name such as constructor. */
+    widths: computed(() => /** @type {Record<string, number>} */ ({ __proto__: null, ...prefs.widths.get(tableKey()) })),
     /**
      * @param {string} name
      * @param {number} width
