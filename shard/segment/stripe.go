@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Stripe writes a segment file anew, in the layout of object storage: the chunks of a column in up to 16 row groups lie
+// Stripe writes a segment file anew, in the layout of object storage: the chunks of a column in up to 24 row groups lie
 // side by side, so that one request reads them, and every part has a checksum. m describes the file at from, which
 // Stripe checks as a whole. The result describes the new file; all else in it is the same as in m.
 //

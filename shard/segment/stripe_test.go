@@ -137,7 +137,7 @@ func TestStripedLayout(t *testing.T) {
 	s, m := striped(t, 3) // 2,000 rows in row groups of 37
 	u := mustUnits(t, s.cfg.Dir, &m)
 	groups := (2000 + 36) / 37
-	if want := []int{0, 16, 32, 48, groups - 2, groups - 1}; !slices.Equal(u.Stripes, want) {
+	if want := []int{0, 24, 48, groups - 2, groups - 1}; !slices.Equal(u.Stripes, want) {
 		t.Errorf("stripes begin with %v, want %v", u.Stripes, want)
 	}
 	// The chunks: by stripe, then by column, then by row group. The filters: by column, then by row group.
@@ -174,7 +174,7 @@ func TestStripedLayout(t *testing.T) {
 		t.Errorf("the last unit is %v; the tail begins at %d", last, u.TailOffset)
 	}
 	for n, want := range map[int][]int{
-		0: nil, 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 18: {0, 16, 17}, 19: {0, 16, 17, 18}, 34: {0, 16, 32, 33},
+		0: nil, 1: {0}, 2: {0, 1}, 3: {0, 1, 2}, 26: {0, 24, 25}, 27: {0, 24, 25, 26}, 50: {0, 24, 48, 49},
 	} {
 		if got := parquet.Stripes(n); !slices.Equal(got, want) {
 			t.Errorf("stripes of %d row groups: %v, want %v", n, got, want)
@@ -317,36 +317,45 @@ func stripedGolden(t *testing.T, dir string) (Meta, []*column.Batch) {
 	return mustStripe(t, dir, &metas[0], 2), batches
 }
 
-// TestStripedGolden reads a striped file of 2026-11-29, and checks that the same bytes are written today.
+// TestStripedGolden reads striped files of earlier versions, and checks that the bytes of the newest one are written
+// today. Stripes had up to 16 row groups at first.
 func TestStripedGolden(t *testing.T) {
-	golden := filepath.Join("testdata", "striped-v1.parquet")
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	_, batches := stripedGolden(t, dir)
-	path := filepath.Join(dir, FileName(2))
-	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
-		name := filepath.Join(os.TempDir(), "cordwood-striped-v1.parquet")
-		t.Errorf("other bytes than in testdata, from %d on; they are in %s: %v", firstDifference(got, want), name,
-			os.WriteFile(name, got, 0o644))
-	}
-	if err := os.WriteFile(path, want, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	m := goldenMeta(t, want)
-	m.ID = 2
-	rows := allRows(goldenTable(t), batches...)
-	Sort(goldenTable(t), batches, rows)
-	mustRead(t, dir, m, batches, rows, 77)
-	u := mustUnits(t, dir, m)
-	if err := u.Verify(bytes.NewReader(want)); err != nil || !slices.Equal(u.Stripes, []int{0, 16, 18, 19}) {
-		t.Errorf("stripes %v, %v", u.Stripes, err)
+	for _, golden := range []struct {
+		name    string
+		stripes []int
+		today   bool
+	}{
+		{"striped-v1.parquet", []int{0, 16, 18, 19}, false}, // 2026-11-29
+		{"striped-v1-24.parquet", []int{0, 18, 19}, true},   // 2026-11-30
+	} {
+		want, err := os.ReadFile(filepath.Join("testdata", golden.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		_, batches := stripedGolden(t, dir)
+		path := filepath.Join(dir, FileName(2))
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if golden.today && !bytes.Equal(got, want) && runtime.GOOS == "linux" && runtime.GOARCH == "amd64" {
+			name := filepath.Join(os.TempDir(), golden.name)
+			t.Errorf("other bytes than in testdata, from %d on; they are in %s: %v", firstDifference(got, want), name,
+				os.WriteFile(name, got, 0o644))
+		}
+		if err := os.WriteFile(path, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		m := goldenMeta(t, want)
+		m.ID = 2
+		rows := allRows(goldenTable(t), batches...)
+		Sort(goldenTable(t), batches, rows)
+		mustRead(t, dir, m, batches, rows, 77)
+		u := mustUnits(t, dir, m)
+		if err := u.Verify(bytes.NewReader(want)); err != nil || !slices.Equal(u.Stripes, golden.stripes) {
+			t.Errorf("%s: stripes %v, %v", golden.name, u.Stripes, err)
+		}
 	}
 }
 

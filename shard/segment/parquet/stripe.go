@@ -16,7 +16,7 @@ import (
 const (
 	// StripeGroups is the maximum number of row groups of a stripe. The chunks of a column in a stripe lie side by side,
 	// so that one request to object storage reads all of them.
-	StripeGroups = 16
+	StripeGroups = 24
 	// apartGroups is the number of row groups at the end of a file that are stripes by themselves, so that one request
 	// reads all columns of the newest rows.
 	apartGroups = 2
