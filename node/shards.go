@@ -246,6 +246,7 @@ func (n *node) startShards() error {
 	}
 	n.run("comparing clocks", n.clocks.Run)
 	n.run("following placement", n.host.Run)
+	n.run("fetching the ends of objects", n.fetchEnds)
 	n.run("scrubbing", func(ctx context.Context) error { return n.scrub(ctx, n.host) })
 	return nil
 }

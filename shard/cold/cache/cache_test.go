@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,7 +20,7 @@ import (
 
 func TestFetch(t *testing.T) {
 	b := newBucket(t)
-	s := store(t, b, "data/7/1/a.parquet", 5000) // 50 row groups: stripes of 16, 16, 16, 1, 1
+	s := store(t, b, "data/7/1/a.parquet", 5000) // 50 row groups: stripes of 24, 24, 1, 1
 	c := mustOpen(t, filepath.Join(t.TempDir(), "cache"), b, 64<<20)
 	h := c.Hold()
 	defer h.Release()
@@ -502,5 +503,50 @@ func TestEachFault(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// TestFetchEnds fetches tails before they are asked for: once, in a bounded part of the cache, and not those of objects
+// that are lost.
+func TestFetchEnds(t *testing.T) {
+	b := newBucket(t)
+	objects := make([]Object, 4)
+	for i := range objects {
+		objects[i] = store(t, b, fmt.Sprint("data/7/1/", i), 300).Object
+	}
+	lost := objects[1]
+	lost.Key = "data/7/1/lost"
+	all := slices.Concat(objects[:1], []Object{lost}, objects[1:])
+	open := func(size int64) *Cache { return mustOpen(t, filepath.Join(t.TempDir(), "cache"), b, size) }
+	c := open(64 << 20)
+	for _, want := range []int{5, 1} { // the lost one is tried again
+		n, err := c.FetchEnds(wait(t), all)
+		if requests, _ := b.count(); err != nil || n != want || requests != want {
+			t.Errorf("%d fetched with %d requests, %v; want %d", n, requests, err, want)
+		}
+	}
+	h := c.Hold()
+	defer h.Release()
+	if _, err := h.Open(wait(t), objects...); err != nil {
+		t.Fatal(err)
+	}
+	if requests, _ := b.count(); requests != 0 {
+		t.Errorf("opened with %d requests", requests)
+	}
+	one := 2*(objects[0].Bytes-objects[0].TailOffset) + 3*blockBytes
+	small := open(one * 3 / 2 * 100 / endsShare)
+	for range 3 {
+		if _, err := small.FetchEnds(wait(t), objects); err != nil {
+			t.Error(err)
+		}
+	}
+	if n, _ := b.count(); n == 0 || n == len(objects) {
+		t.Errorf("%d ends in a cache that has room for some", n)
+	}
+	b.set(func(context.Context, string, bucket.Range) error {
+		return &bucket.Error{Kind: bucket.Unavailable, Op: "read", Err: errors.New("down")}
+	})
+	if _, err := open(64<<20).FetchEnds(wait(t), objects); err == nil {
+		t.Error("no error while the bucket does not answer")
 	}
 }
