@@ -85,6 +85,7 @@ func (q *localQuery) RecvMsg(m any) error {
 	case chunk := <-q.chunks:
 		out.Reset()
 		out.ArrowIpc, out.Missing, out.Stages = chunk.ArrowIpc, chunk.Missing, chunk.Stages
+		out.Waits = chunk.Waits
 		return nil
 	case <-q.done:
 	case <-q.ctx.Done():
@@ -137,7 +138,9 @@ func (a *localAnswer) SetTrailer(metadata.MD)      {}
 // Send passes a chunk to the caller. It copies the chunk, since the service may reuse its memory.
 func (a *localAnswer) Send(chunk *shardpb.QueryChunk) error {
 	_ = a.SendHeader(nil) // never fails
-	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Missing: chunk.Missing, Stages: chunk.Stages}
+	out := &shardpb.QueryChunk{
+		ArrowIpc: bytes.Clone(chunk.ArrowIpc), Missing: chunk.Missing, Stages: chunk.Stages, Waits: chunk.Waits,
+	}
 	select {
 	case a.query.chunks <- out:
 		return nil

@@ -47,10 +47,14 @@ func TestLocalQuery(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			err = s.Send(&shardpb.QueryChunk{Waits: true})
+			if err != nil {
+				return err
+			}
 			err = s.Send(&shardpb.QueryChunk{Missing: []*shardpb.Missing{{Reason: "p"}}, ArrowIpc: mem})
 			copy(mem, "----------")
 			return errors.Join(err, s.Send(&shardpb.QueryChunk{ArrowIpc: mem[:3]}))
-		}, "p a question ---", codes.OK},
+		}, "waits p a question ---", codes.OK},
 		{"nothing", func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 			return nil
 		}, "", codes.OK},
@@ -82,7 +86,9 @@ func TestLocalQuery(t *testing.T) {
 			got := ""
 			for err == nil {
 				var chunk *shardpb.QueryChunk
-				if chunk, err = stream.Recv(); err == nil {
+				if chunk, err = stream.Recv(); err == nil && chunk.Waits {
+					got += "waits "
+				} else if err == nil {
 					for _, p := range shardpb.MissingIn(chunk) {
 						got += p.Reason + " "
 					}

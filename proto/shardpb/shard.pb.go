@@ -2517,7 +2517,9 @@ type QueryRequest struct {
 	// Since protocol version 20.
 	Blocks []*QueryBlock `protobuf:"bytes,25,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// The database for which the query counts if it reads no tables of users. Empty: the field database.
-	Charged       string `protobuf:"bytes,26,opt,name=charged,proto3" json:"charged,omitempty"`
+	Charged string `protobuf:"bytes,26,opt,name=charged,proto3" json:"charged,omitempty"`
+	// The sender understands QueryChunk.waits.
+	HearsWaits    bool `protobuf:"varint,27,opt,name=hears_waits,json=hearsWaits,proto3" json:"hears_waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2671,6 +2673,13 @@ func (x *QueryRequest) GetCharged() string {
 	return ""
 }
 
+func (x *QueryRequest) GetHearsWaits() bool {
+	if x != nil {
+		return x.HearsWaits
+	}
+	return false
+}
+
 // QueryBlock is one of several statements of a part. It reads one table.
 type QueryBlock struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2801,7 +2810,10 @@ type QueryChunk struct {
 	Blocks []*BlockAnswer `protobuf:"bytes,5,rep,name=blocks,proto3" json:"blocks,omitempty"`
 	// What the answer lacks because of allow_partial. Only in the first message, or in the last one if the request has
 	// blocks.
-	Missing       []*Missing `protobuf:"bytes,6,rep,name=missing,proto3" json:"missing,omitempty"`
+	Missing []*Missing `protobuf:"bytes,6,rep,name=missing,proto3" json:"missing,omitempty"`
+	// A message before the first one of the answer, if the request has hears_waits: the query waits for object storage. It
+	// has no other field.
+	Waits         bool `protobuf:"varint,7,opt,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2876,6 +2888,13 @@ func (x *QueryChunk) GetMissing() []*Missing {
 		return x.Missing
 	}
 	return nil
+}
+
+func (x *QueryChunk) GetWaits() bool {
+	if x != nil {
+		return x.Waits
+	}
+	return false
 }
 
 // BlockAnswer describes the answer to a block within the answer to all blocks.
@@ -4957,7 +4976,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"definition\x18\t \x01(\fR\n" +
 	"definitionB\x11\n" +
-	"\x0f_expired_before\"\xae\x04\n" +
+	"\x0f_expired_before\"\xcf\x04\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -4976,7 +4995,9 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\bcount_as\x18\x17 \x01(\tR\acountAs\x12\x16\n" +
 	"\x06stages\x18\x18 \x01(\bR\x06stages\x122\n" +
 	"\x06blocks\x18\x19 \x03(\v2\x1a.cordwood.shard.QueryBlockR\x06blocks\x12\x18\n" +
-	"\acharged\x18\x1a \x01(\tR\acharged\"O\n" +
+	"\acharged\x18\x1a \x01(\tR\acharged\x12\x1f\n" +
+	"\vhears_waits\x18\x1b \x01(\bR\n" +
+	"hearsWaits\"O\n" +
 	"\n" +
 	"QueryBlock\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x14\n" +
@@ -4985,7 +5006,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
-	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\x96\x02\n" +
+	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"\xac\x02\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
@@ -4993,7 +5014,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x06stages\x18\x03 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\x125\n" +
 	"\aleaders\x18\x04 \x03(\v2\x1b.cordwood.shard.ShardLeaderR\aleaders\x123\n" +
 	"\x06blocks\x18\x05 \x03(\v2\x1b.cordwood.shard.BlockAnswerR\x06blocks\x121\n" +
-	"\amissing\x18\x06 \x03(\v2\x17.cordwood.shard.MissingR\amissing\"W\n" +
+	"\amissing\x18\x06 \x03(\v2\x17.cordwood.shard.MissingR\amissing\x12\x14\n" +
+	"\x05waits\x18\a \x01(\bR\x05waits\"W\n" +
 	"\vBlockAnswer\x12\x14\n" +
 	"\x05bytes\x18\x01 \x01(\x04R\x05bytes\x122\n" +
 	"\x06stages\x18\x02 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\"A\n" +

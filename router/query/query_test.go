@@ -251,7 +251,9 @@ func TestSelect(t *testing.T) {
 	}
 	expired := now.Add(-7 * 24 * time.Hour).Unix()
 	id := w.shards.queried.QueryId
-	want := &shardpb.QueryRequest{Sql: "SELECT n FROM logs", QueryId: id, Database: "public", Charged: "public", Limit: 4}
+	want := &shardpb.QueryRequest{
+		Sql: "SELECT n FROM logs", QueryId: id, Database: "public", Charged: "public", Limit: 4, HearsWaits: true,
+	}
 	want.Tables = []*shardpb.QueryTable{
 		{Name: w.shards.reads[0], Table: w.meta.tables[0].ToProto(), ShardId: 2},
 		{Name: w.shards.reads[1], Table: w.meta.tables[1].ToProto(), ShardId: 3, ExpiredBefore: &expired},

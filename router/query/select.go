@@ -136,6 +136,7 @@ func (r *reader) queried(tables []*shardpb.TableName, named, payer string) strin
 
 // ask sends a query, and returns its answer as soon as the answer starts.
 func (r *reader) ask(ctx context.Context, qr *shardpb.QueryRequest) (*stream, error) {
+	qr.HearsWaits = true
 	body, err := r.shards.Query(ctx, qr)
 	if err != nil {
 		return nil, err

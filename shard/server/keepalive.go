@@ -20,13 +20,18 @@ type keepalive struct {
 	grpc.ServerStreamingServer[shardpb.QueryChunk]
 	timer *time.Timer
 
-	mu sync.Mutex // serializes the messages of the stream, and guards begun
+	// hears means that the caller understands a message that the query waits.
+	hears bool
+
+	mu sync.Mutex // serializes the messages of the stream, and guards the fields below
 	// begun means that the keepalive message is no longer needed.
 	begun bool
+	// told means that the caller need not be told that the query waits: it knows, or has a part of the answer.
+	told bool
 }
 
-func newKeepalive(stream grpc.ServerStreamingServer[shardpb.QueryChunk]) *keepalive {
-	k := &keepalive{ServerStreamingServer: stream}
+func newKeepalive(stream grpc.ServerStreamingServer[shardpb.QueryChunk], hears bool) *keepalive {
+	k := &keepalive{ServerStreamingServer: stream, hears: hears}
 	k.timer = time.AfterFunc(keepaliveAfter, func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
@@ -38,17 +43,23 @@ func newKeepalive(stream grpc.ServerStreamingServer[shardpb.QueryChunk]) *keepal
 	return k
 }
 
-// waits sends the keepalive message at once, and says in it that the query waits for object storage. If the message was
-// sent already, the caller does not learn it.
+// waits tells the caller that the query waits for object storage, once: in the keepalive message, or in a message of its
+// own if that was sent already.
 func (k *keepalive) waits() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.begun {
+	switch {
+	case k.told:
 		return nil
+	case !k.begun:
+		k.begun, k.told = true, true
+		k.timer.Stop()
+		return k.SendHeader(metadata.Pairs(turns.WaitsHeader, "1"))
+	case k.hears:
+		k.told = true
+		return k.ServerStreamingServer.Send(&shardpb.QueryChunk{Waits: true})
 	}
-	k.begun = true
-	k.timer.Stop()
-	return k.SendHeader(metadata.Pairs(turns.WaitsHeader, "1"))
+	return nil
 }
 
 // Send sends a piece of the answer.
@@ -59,6 +70,7 @@ func (k *keepalive) Send(chunk *shardpb.QueryChunk) error {
 		k.begun = true
 		k.timer.Stop()
 	}
+	k.told = true
 	return k.ServerStreamingServer.Send(chunk)
 }
 
@@ -67,5 +79,5 @@ func (k *keepalive) end() {
 	k.timer.Stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.begun = true
+	k.begun, k.told = true, true
 }

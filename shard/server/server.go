@@ -200,7 +200,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	ctx := s.forUser(stream.Context(), req.Share, req.Tables, cmp.Or(req.Charged, req.Database))
 	ctx, q, leave := s.running.enter(ctx, req)
 	defer leave()
-	out := newKeepalive(stream)
+	out := newKeepalive(stream, req.HearsWaits)
 	defer out.end()
 	ctx = turns.WithWaits(ctx, out.waits)
 	err := s.query(ctx, q, req, false, watched{out, q})

@@ -156,6 +156,12 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 			}
 		}
 		first, err := receive(p, messages)
+		for err == nil && isWait(first) {
+			if err := turns.Waits(ctx); err != nil {
+				return err
+			}
+			first, err = receive(p, messages)
+		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
@@ -178,6 +184,12 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 	}
 	r.cancel, r.node = cancel, node
 	return r, nil
+}
+
+// isWait reports whether a message says only that the query waits for object storage.
+func isWait(message any) bool {
+	m, ok := message.(*shardpb.QueryChunk)
+	return ok && m.GetWaits()
 }
 
 // learn records the leaders of shards that a message reports.

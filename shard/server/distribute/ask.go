@@ -47,7 +47,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
 		QueryId: d.id, CountAs: countAs, Stages: d.split.Explain != "" || d.req.Stages,
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
-		Unchecked: d.req.Unchecked,
+		Unchecked: d.req.Unchecked, HearsWaits: true,
 		Tables: []*shardpb.QueryTable{{
 			Name: t.Name, Table: t.Table, ShardId: p.shards[0], MoreShards: p.shards[1:], ExpiredBefore: t.ExpiredBefore,
 		}},
