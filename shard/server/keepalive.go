@@ -43,8 +43,8 @@ func newKeepalive(stream grpc.ServerStreamingServer[shardpb.QueryChunk], hears b
 	return k
 }
 
-// waits tells the caller that the query waits for object storage, once: in the keepalive message, or in a message of its
-// own if that was sent already.
+// waits tells the caller that the query waits for object storage, once: in the keepalive message, or in a message of
+// its own if that was sent already.
 func (k *keepalive) waits() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

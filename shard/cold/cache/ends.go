@@ -19,8 +19,8 @@ const (
 )
 
 // FetchEnds fetches the tails of objects that are not there, in the given order, as long as tails and filters take less
-// than a part of the cache. It removes nothing for them. It leaves out objects that the bucket lacks or that are damaged,
-// and stops at any other error, which it returns with the number of tails that it fetched.
+// than a part of the cache. It removes nothing for them. It leaves out objects that the bucket lacks or that are
+// damaged, and stops at any other error. It returns the number of tails that it asked for.
 func (c *Cache) FetchEnds(ctx context.Context, objects []Object) (fetched int, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(endsRequests)
