@@ -19,6 +19,7 @@ import (
 	"cordwood/cmd/cordwood/table"
 	"cordwood/cmd/cordwood/tail"
 	"cordwood/cmd/cordwood/vrl"
+	_ "cordwood/proto/timerslack" // sysmon takes less CPU time
 )
 
 func main() {
