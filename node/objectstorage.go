@@ -128,6 +128,7 @@ func (n *node) openCache(o *objectStorage) (err error) {
 	o.cache, o.cacheBytes = kept, size
 	o.reader = object.New(object.Config{
 		Cache: kept, Dir: o.dir, Bucket: o.guard, Location: o.once.Location(), Logger: n.log,
+		MaxBytes: int64(n.cfg.Query.MaxColdBytes),
 	})
 	return nil
 }

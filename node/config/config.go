@@ -270,6 +270,9 @@ type Query struct {
 	KeptMemory ByteSize
 	// TempLimit is the size limit of the temporary files of queries. Default 8GiB.
 	TempLimit ByteSize
+	// MaxColdBytes is the maximum number of bytes that a query fetches from object storage on one node; 0 means any
+	// number. Default 100GiB.
+	MaxColdBytes ByteSize
 	// Nice is how much lower the CPU priority of queries is than that of ingestion, from 0 to 19. Default 5.
 	Nice int
 	// KillGrace is how long a query may continue after it was stopped. After that, its process is killed. Default 2s.

@@ -149,6 +149,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	c.Query.TempLimit = 8 << 30
 	fs.Var(&c.Query.TempLimit, "query-temp-limit",
 		"size limit of the temporary files of queries that exceed query-memory, in the data folder")
+	c.Query.MaxColdBytes = 100 << 30
+	fs.Var(&c.Query.MaxColdBytes, "query-max-cold-bytes", "number of bytes that one query may fetch from object storage "+
+		"on one node; a query that needs more is refused before it fetches them; 0: any number")
 	fs.IntVar(&c.Query.Nice, "query-nice", 5, "how much lower the CPU priority of queries is than that of "+
 		"ingestion, 0 to 19")
 	durationVar(fs, &c.Query.KillGrace, "query-kill-grace", 2*time.Second,

@@ -114,6 +114,7 @@ func (c *Config) checkSizes(f *faults) {
 		{"max-size", c.Cluster.MaxSize, 64 << 20, true},
 		{"query-memory", c.Query.Memory, 16 << 20, true},
 		{"query-temp-limit", c.Query.TempLimit, 1 << 20, false},
+		{"query-max-cold-bytes", c.Query.MaxColdBytes, 1 << 20, true},
 		{"shard-flush-bytes", c.Shard.FlushBytes, 1 << 20, false},
 	} {
 		switch {

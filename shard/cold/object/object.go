@@ -30,6 +30,8 @@ type Config struct {
 	Bucket bucket.Bucket
 	// Location is the location of the bucket, which clients do not see.
 	Location string
+	// MaxBytes is the maximum number of bytes that a Query fetches; 0 means any number.
+	MaxBytes int64
 	// Logger gets the causes of errors, which clients do not see. It may be nil.
 	Logger *slog.Logger
 }
@@ -124,7 +126,29 @@ func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
 	if err != nil {
 		return err
 	}
+	if err := q.allowed(parts); err != nil {
+		return err
+	}
 	return q.failed(ctx, q.hold.Fetch(ctx, parts...), list)
+}
+
+// allowed returns an error if the query would fetch too many bytes.
+func (q *Query) allowed(parts []cache.Want) error {
+	limit := q.r.cfg.MaxBytes
+	if limit == 0 {
+		return nil
+	}
+	need := q.hold.Done().Bytes
+	for _, w := range parts {
+		_, bytes, _ := q.r.cfg.Cache.Missing(w)
+		need += bytes
+	}
+	if need <= limit {
+		return nil
+	}
+	return errs.New(errs.RuntimeResourcesExhausted, "query: it would fetch %d bytes from object storage, and "+
+		"--query-max-cold-bytes allows %d; narrow the time range, read fewer columns, or have an operator raise the limit; "+
+		"EXPLAIN shows what a statement fetches", need, limit)
 }
 
 // open makes the ends of objects available.

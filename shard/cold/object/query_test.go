@@ -509,6 +509,33 @@ func TestHotDoesNotWait(t *testing.T) {
 	}
 }
 
+// TestMaxBytes refuses statements that would fetch more than a query may. What is in the cache does not count.
+func TestMaxBytes(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 6))
+	w := newWorld(t, bucket.NewDir(t.TempDir()))
+	id := uint64(0)
+	w.parts = store(t, w.bucket.Bucket, w.dir, w.table.Schema, &id, 1000, batchOf(t, r, w.table.Schema, start, 50_000))
+	w.cold = []bool{true}
+	const large, small = "SELECT max(text), max(id) FROM logs", "SELECT max(ok) FROM logs WHERE ts < '2026-03-01 00:10'"
+	w.reader.cfg.MaxBytes = w.parts[0].object.Meta.Bytes / 2
+	w.compare(t, small)
+	w.bucket.count()
+	_, err := w.ask(wait(t), large, false)
+	want := fmt.Sprintf("bytes from object storage, and --query-max-cold-bytes allows %d; narrow the time range, read "+
+		"fewer columns, or have an operator raise the limit", w.reader.cfg.MaxBytes)
+	if errs.CodeOf(err) != errs.RuntimeResourcesExhausted || !strings.Contains(err.Error(), want) {
+		t.Errorf("%s: %v, want %s", large, err, want)
+	}
+	if n, _ := w.bucket.count(); n > 0 {
+		t.Errorf("it made %d requests", n)
+	}
+	limit := w.reader.cfg.MaxBytes
+	w.reader.cfg.MaxBytes = 0
+	w.compare(t, large)
+	w.reader.cfg.MaxBytes = limit
+	w.compare(t, large)
+}
+
 // TestRequests compares the numbers of requests of some statements with what they need at most. The objects are so
 // small that requests are joined over most gaps, so the bytes say little.
 func TestRequests(t *testing.T) {
