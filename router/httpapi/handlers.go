@@ -63,7 +63,7 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 		}
 		h.dryRun = dryrun.New(dryrun.Config{
 			Catalog: cfg.Catalog, Compiled: compiled, Options: cfg.PipelineOptions, Bodies: cfg.Bodies, Now: cfg.Now,
-			Time: cfg.dryRunTime, MaxColumns: cfg.MaxColumns, MaxMadeColumns: cfg.MaxMadeColumns,
+			Time: cfg.dryRunTime, Gate: cfg.dryRuns, MaxColumns: cfg.MaxColumns, MaxMadeColumns: cfg.MaxMadeColumns,
 			MaxNewColumns: cfg.MaxNewColumns, PipelineSteps: cfg.PipelineSteps, TimestampColumn: cfg.TimestampColumn,
 			NoClientVariables: cfg.NoClientVariables, NoAutoCreate: cfg.NoAutoCreate,
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
 )
 
 // busyPipeline spends its budget of steps on every record, about 13 ms each.
@@ -64,6 +65,31 @@ func TestTimeOfDryRuns(t *testing.T) {
 		text := checkError(t, w, http.StatusGatewayTimeout, errs.DeadlineExceeded)
 		if !strings.Contains(text, "worked for more than 1ms; send fewer or smaller records") {
 			t.Errorf("error %s", text)
+		}
+	}
+}
+
+// Only some dry runs work at a time, because every user may start them. Further ones are refused after a while.
+func TestDryRunsAtATime(t *testing.T) {
+	gate := turns.New(turns.Config{Running: 1, PerUser: 1, Waiting: 1, MaxWait: time.Millisecond})
+	f := newPipelineFixture(t, func(c *Config) { c.dryRuns = gate })
+	try := func() *httptest.ResponseRecorder {
+		return f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=svc_identity", `{"a":1}`, "Content-Type",
+			"application/json")
+	}
+	leave, err := gate.Enter(t.Context(), "somebody else")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := try()
+	text := checkError(t, w, http.StatusTooManyRequests, errs.RateLimited)
+	if !strings.Contains(text, "too many dry runs are running or waiting") || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%v %s", w.Header(), text)
+	}
+	leave()
+	for range 2 { // a dry run leaves its place
+		if w := try(); w.Code != http.StatusOK {
+			t.Errorf("status %d: %s", w.Code, w.Body)
 		}
 	}
 }

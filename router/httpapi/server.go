@@ -157,6 +157,8 @@ type Config struct {
 	MaxColumns int
 	// dryRunTime is how long the pipelines of a dry run may work. The default value is 10 s.
 	dryRunTime time.Duration
+	// dryRuns limits the dry runs at a time. The default is that of package dryrun.
+	dryRuns *turns.Gate
 	// MaxMadeColumns is the number of columns at which ingestion stops adding columns to a table. MaxNewColumns
 	// limits the columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int

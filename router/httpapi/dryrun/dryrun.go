@@ -43,10 +43,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"runtime"
 	"strconv"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/turns"
+	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
@@ -63,6 +66,10 @@ const (
 	maxTraced = 10
 	// maxTime limits how long the pipelines of a dry run may work.
 	maxTime = 10 * time.Second
+	// maxWaiting and maxWaitingPerUser are how many dry runs may wait, of all users and of one, and maxWait is for how
+	// long.
+	maxWaiting, maxWaitingPerUser = 64, 16
+	maxWait                       = 10 * time.Second
 	// defaultTable is the name of the table, without suffixes, if the request does not name one.
 	defaultTable = "dry_run"
 )
@@ -83,7 +90,7 @@ type request struct {
 	warnings    []string // about headers without effect, and about values that are stored in another form
 }
 
-// Config has the settings of a Handler. All fields are required, except Time.
+// Config has the settings of a Handler. All fields are required, except Gate and Time.
 type Config struct {
 	// Catalog has the tables that records are compared with.
 	Catalog ingest.Catalog
@@ -92,6 +99,9 @@ type Config struct {
 	Options  pipeline.Options
 	// Bodies reads the bodies of requests.
 	Bodies *body.Reader
+	// Gate limits the dry runs at a time, because every user may start them, and ingestion needs the processors too. By
+	// default as many run as half of the processors, but at least two; one user may have three quarters of them.
+	Gate *turns.Gate
 	// Time is how long the pipelines of a dry run may work. The default value is 10 s.
 	Time time.Duration
 	// Now is the clock.
@@ -111,6 +121,11 @@ type Handler struct{ cfg Config }
 // New returns a Handler.
 func New(cfg Config) *Handler {
 	cfg.Time = cmp.Or(cfg.Time, maxTime)
+	if cfg.Gate == nil {
+		cfg.Gate = turns.New(turns.Config{
+			Running: max(2, runtime.GOMAXPROCS(0)/2), Waiting: maxWaiting, WaitingPerUser: maxWaitingPerUser, MaxWait: maxWait,
+		})
+	}
 	return &Handler{cfg: cfg}
 }
 
@@ -144,6 +159,11 @@ func (h *Handler) answer(x *exchange.Exchange, r *http.Request) ([]byte, *reques
 		return nil, nil, err
 	}
 	defer body.Release()
+	leave, err := h.enter(r.Context())
+	if err != nil {
+		return nil, nil, err
+	}
+	defer leave()
 	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Time)
 	defer cancel()
 	r = r.WithContext(ctx)
@@ -170,6 +190,16 @@ func (h *Handler) answer(x *exchange.Exchange, r *http.Request) ([]byte, *reques
 		return nil, nil, err
 	}
 	return appendTables(nil, tables, nil), d, nil
+}
+
+// enter waits until the dry run may begin.
+func (h *Handler) enter(ctx context.Context) (leave func(), err error) {
+	leave, err = h.cfg.Gate.Enter(ctx, access.From(ctx).Share())
+	if errs.CodeOf(err) == errs.ShardBusy {
+		err = errs.New(errs.RateLimited, "too many dry runs are running or waiting: try again later, or send fewer at the "+
+			"same time").WithRetryAfter(time.Second)
+	}
+	return leave, err
 }
 
 // output has a run's output and the function that frees its memory.
