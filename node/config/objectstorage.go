@@ -77,6 +77,8 @@ func S3Flags(fs *pflag.FlagSet, to *bucket.S3Config, prefix string) {
 		"put the bucket into the path also for Amazon's S3, as for other services")
 	fs.StringVar(&to.CAFile, prefix+"ca-file", "",
 		"`FILE` of certificates that are trusted for the S3 service (PEM; environment: AWS_CA_BUNDLE)")
+	fs.StringVar(&to.SSE, prefix+"sse", "none", "how the S3 service encrypts new objects: none (as the bucket does by "+
+		"default), s3, kms or kms:KEY")
 }
 
 // check checks the settings of object storage.
@@ -90,6 +92,7 @@ func (o *ObjectStorage) check(f *faults) {
 			{"region", o.S3.Region != ""},
 			{"path-style", o.S3.PathStyle},
 			{"ca-file", o.S3.CAFile != ""},
+			{"sse", o.S3.SSE != "none"},
 			{"cache-dir", o.CacheDir != ""},
 			{"cache-bytes", o.CacheBytes != 0},
 			{"local-for", o.LocalFor != defaultLocalFor},
@@ -104,6 +107,9 @@ func (o *ObjectStorage) check(f *faults) {
 	}
 	if _, err := o.Open(); err != nil {
 		f.add("--object-storage-url %w", err)
+	}
+	if o.S3.SSE != "none" && !strings.HasPrefix(o.URL, "s3://") {
+		f.add("--object-storage-sse %s: only a location with s3:// encrypts objects", o.S3.SSE)
 	}
 	if o.CacheBytes != 0 && o.CacheBytes < minCache {
 		f.add("--object-storage-cache-bytes %s: want at least %s, or 0", o.CacheBytes, ByteSize(minCache))

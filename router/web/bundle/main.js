@@ -1,1 +1,1 @@
-import"./chunk-WCNKIO2G.js";
+import"./chunk-TG2SFYL7.js";

@@ -14,6 +14,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/minio/minio-go/v7/pkg/encrypt"
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
@@ -29,6 +30,9 @@ type S3Config struct {
 	PathStyle bool
 	// CAFile contains certificates that are trusted in addition to the system's.
 	CAFile string
+	// SSE is how the service shall encrypt objects: none, which leaves it to the bucket, s3 by keys of the service, kms or
+	// kms:KEY by a key of its key management. The default value is none.
+	SSE string
 	// Transport, if not nil, sends the requests. Tests set it.
 	Transport http.RoundTripper
 	// Stall is the time without a transferred byte after which a request fails. The default value is a minute.
@@ -50,6 +54,7 @@ type s3 struct {
 	host        string // of the service
 	bucket      string
 	prefix      string // ends with a slash, or is empty
+	sse         encrypt.ServerSide
 	// checks is whether the service was seen to refuse an object with a wrong checksum. A service that stores any
 	// checksum may return it, whatever the bytes are.
 	checks atomic.Bool
@@ -58,6 +63,10 @@ type s3 struct {
 func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	if err := s3utils.CheckValidBucketName(bucket); err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", bucket, err)
+	}
+	sse, err := encryption(c.SSE)
+	if err != nil {
+		return nil, err
 	}
 	endpoint := firstOf(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), amazon)
 	host, secure, err := splitEndpoint(endpoint)
@@ -94,7 +103,7 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	if err != nil {
 		return nil, fmt.Errorf("S3 endpoint %s: %w", host, err)
 	}
-	return &s3{client: client, credentials: chain, host: host, bucket: bucket, prefix: prefix}, nil
+	return &s3{client: client, credentials: chain, host: host, bucket: bucket, prefix: prefix, sse: sse}, nil
 }
 
 func firstOf(values ...string) string {

@@ -30,7 +30,7 @@ func (s *s3) Put(ctx context.Context, key string, c Content) error {
 		return &Error{Kind: Refused, Op: "write", At: s.at(key), Err: err}
 	}
 	body := &source{r: io.NewSectionReader(c.Body, 0, c.Size)}
-	opts := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	opts := minio.PutObjectOptions{ContentType: "application/octet-stream", ServerSideEncryption: s.sse}
 	var err error
 	if c.Replace && c.Size > partBytes {
 		// A large object is sent in parts. The client computes their checksums.
@@ -206,7 +206,8 @@ func (s *s3) Copy(ctx context.Context, key string, to Bucket, toKey string) erro
 	if !ok || other.host != s.host {
 		return &Error{Kind: Refused, Op: "copy", At: s.at(key), Err: ErrOtherService}
 	}
-	_, err := other.core().CopyObject(ctx, s.bucket, s.prefix+key, other.bucket, other.prefix+toKey, nil,
+	_, err := other.core().CopyObject(ctx, s.bucket, s.prefix+key, other.bucket, other.prefix+toKey,
+		encryptionHeaders(other.sse),
 		minio.CopySrcOptions{}, minio.PutObjectOptions{})
 	return s.fail(ctx, "copy", key, err)
 }

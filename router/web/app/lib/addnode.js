@@ -34,6 +34,7 @@ const shared = {
   'object-storage-region': '',
   'object-storage-path-style': false,
   'object-storage-ca-file': '',
+  'object-storage-sse': 'none',
 };
 
 /** The file with the secret of the cluster, on the new machine. */
