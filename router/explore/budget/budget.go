@@ -121,6 +121,11 @@ func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 // NewSample returns a sample of about want rows in the range of s, in slices that are spread evenly over them. ok is
 // false if too little is known.
 func NewSample(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (sample *Sample, ok bool) {
+	return inSlices(s, extents, want, sampleSlices)
+}
+
+// inSlices returns a sample of about want rows in a number of slices.
+func inSlices(s *scope.Scope, extents map[uint64]*query.Extent, want int64, number int) (sample *Sample, ok bool) {
 	total := Estimate(s, extents).Rows
 	if total <= want {
 		return nil, false
@@ -132,7 +137,7 @@ func NewSample(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (sa
 		if e == nil {
 			continue
 		}
-		if list := tableSlices(t, pieces(s, t, e), part); len(list) > 0 {
+		if list := tableSlices(t, pieces(s, t, e), part, number); len(list) > 0 {
 			sample.slices[t.Def.ID] = list
 		}
 	}
@@ -146,15 +151,15 @@ type edge struct {
 }
 
 // tableSlices returns the slices of a table. It divides the rows into equal parts and selects the start of each part.
-func tableSlices(t *scope.Table, list []piece, part float64) []slice {
+func tableSlices(t *scope.Table, list []piece, part float64, number int) []slice {
 	edges, total := densities(list)
 	if total <= 0 || len(edges) == 0 {
 		return nil
 	}
 	var out []slice
-	for i := range sampleSlices {
-		begin := total * float64(i) / sampleSlices
-		from, to := quantile(edges, begin), quantile(edges, begin+total*part/sampleSlices)
+	for i := range number {
+		begin := total * float64(i) / float64(number)
+		from, to := quantile(edges, begin), quantile(edges, begin+total*part/float64(number))
 		unit := time.Second / time.Duration(t.Def.TimeIndex().Type.UnitsPerSecond())
 		if to.Sub(from) < unit {
 			to = from.Add(unit)

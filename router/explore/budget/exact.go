@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/router/explore/scope"
+	"cordwood/router/query"
 )
 
 // The default and the maximum of the time after which estimates replace exact counts.
@@ -43,9 +45,52 @@ func Try(ctx context.Context, limit time.Duration, count func(ctx context.Contex
 	timer := time.AfterFunc(limit, func() { cancel(errLate) })
 	defer timer.Stop()
 	err = count(inner)
-	if err != nil && errors.Is(context.Cause(inner), errLate) && ctx.Err() == nil &&
-		(errs.CodeOf(err) == errs.Cancelled || errors.Is(err, context.Canceled)) {
+	if isLate(inner, ctx, err) {
 		return true, nil
 	}
 	return false, err
+}
+
+// isLate reports whether a count within ctx ended with err because its own context has ended with errLate.
+func isLate(own, ctx context.Context, err error) bool {
+	return err != nil && errors.Is(context.Cause(own), errLate) && ctx.Err() == nil &&
+		(errs.CodeOf(err) == errs.Cancelled || errors.Is(err, context.Canceled))
+}
+
+// TryLarge is like Try, for a count of all rows of s, which are many. It gives up earlier if a count of a small part of
+// them, which begins while the other has not ended soon, shows that there is not enough time. part counts such a part,
+// and reports whether it has found so few rows that an estimate would say little. Then there is all the time of limit.
+func TryLarge(ctx context.Context, s *scope.Scope, extents map[uint64]*query.Extent, limit time.Duration,
+	all func(context.Context) error, part func(context.Context, *Sample) (few bool, err error),
+) (late bool, err error) {
+	probe, ok := inSlices(s, extents, Estimate(s, extents).Rows/probed, probeSlices)
+	if !ok {
+		return Try(ctx, limit, all)
+	}
+	counting, giveUp := context.WithCancelCause(ctx)
+	probing, counted := context.WithCancel(ctx)
+	defer counted()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-probing.Done():
+			return
+		case <-time.After(limit / headStart):
+		}
+		began := time.Now()
+		few, err := part(probing, probe)
+		// About half of the time for so few rows does not depend on their number, and the other count takes time, too.
+		if err == nil && !few && time.Since(began) > limit*4/probed {
+			giveUp(errLate)
+		}
+	}()
+	late, err = Try(counting, limit, all)
+	if isLate(counting, ctx, err) {
+		late, err = true, nil
+	}
+	counted()
+	<-ended
+	giveUp(nil)
+	return late, err
 }

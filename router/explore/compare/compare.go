@@ -221,8 +221,8 @@ func (c *comparer) from(list []*field) string {
 		for k, f := range list {
 			columns = append(columns, f.exprs[t.Def.ID]+" AS f"+strconv.Itoa(k))
 		}
-		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+c.part.From(t)+
-			scope.WhereAll("(("+inA+") OR ("+inB+"))", c.part.Condition(t)))
+		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+
+			c.part.Rows(t, "(("+inA+") OR ("+inB+"))"))
 	}
 	return " FROM (" + strings.Join(parts, " UNION ALL ") + ") AS u"
 }

@@ -34,7 +34,7 @@ func (c *counter) count(ctx context.Context) (*Answer, error) {
 		switch {
 		case f.scattered:
 			scattered = append(scattered, f)
-		case f.wheres != nil || c.unsearched() && c.sample == nil || slices.ContainsFunc(together, f.equals):
+		case f.wheres != nil || !c.scope.Searches() && c.sample == nil || slices.ContainsFunc(together, f.equals):
 			if err := c.group(ctx, []*field{f}, f.wheres, byName); err != nil {
 				return nil, err
 			}

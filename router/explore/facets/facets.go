@@ -218,7 +218,7 @@ func (c *counter) run(ctx context.Context, rows int64) (*Answer, error) {
 
 // divide returns the fields that are counted exactly among many rows, and those that are not.
 func (c *counter) divide() (exact, sampled []*field) {
-	searched := !c.unsearched()
+	searched := c.scope.Searches()
 	for _, f := range c.fields {
 		if searched || !f.few {
 			sampled = append(sampled, f)
@@ -257,16 +257,6 @@ func (a *Answer) with(exact *Answer, all []*field) *Answer {
 		a.Fields = append(a.Fields, byName[f.name])
 	}
 	return a
-}
-
-// unsearched reports whether the time range is the only condition.
-func (c *counter) unsearched() bool {
-	for _, t := range c.scope.Tables {
-		if t.Condition != "TRUE" {
-			return false
-		}
-	}
-	return true
 }
 
 func (a *Answer) scale(by float64) {
@@ -330,19 +320,19 @@ func (c *counter) resolve(member, name string) (*field, error) {
 // from returns the FROM clause for a statement about some fields, which are named f0, f1 and so on, with the rows
 // of all tables. names are the expressions that select the fields.
 func (c *counter) from(list []*field, wheres map[uint64]string) (from string, names []string) {
-	where := func(t *scope.Table) string {
+	rows := func(t *scope.Table) string {
 		condition := t.Condition
 		if wheres != nil {
 			condition = wheres[t.Def.ID]
 		}
-		return scope.WhereAll(condition, c.scope.Times(t), c.sample.Condition(t), c.newest[t.Def.ID])
+		return c.sample.Rows(t, condition, c.scope.Times(t), c.newest[t.Def.ID])
 	}
 	if len(c.scope.Tables) == 1 {
 		t := c.scope.Tables[0]
 		for _, f := range list {
 			names = append(names, f.exprs[t.Def.ID])
 		}
-		return " FROM " + c.sample.From(t) + where(t), names
+		return " FROM " + rows(t), names
 	}
 	var parts []string
 	for _, t := range c.scope.Tables {
@@ -350,7 +340,7 @@ func (c *counter) from(list []*field, wheres map[uint64]string) (from string, na
 		for i, f := range list {
 			columns = append(columns, f.exprs[t.Def.ID]+" AS "+alias(i))
 		}
-		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+c.sample.From(t)+where(t))
+		parts = append(parts, "SELECT "+strings.Join(columns, ", ")+" FROM "+rows(t))
 	}
 	for i := range list {
 		names = append(names, alias(i))

@@ -176,8 +176,8 @@ func frequent(ctx context.Context, s *scope.Scope, req *Request, extents map[uin
 		if err != nil || !has {
 			continue // newGroups has reported it
 		}
-		sql := "SELECT " + expr + ", count(*) FROM " + sample.From(t) +
-			s.Where(t, sample.Condition(t), expr+" IS NOT NULL") + " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT " +
+		sql := "SELECT " + expr + ", count(*) FROM " + sample.Rows(t, t.Condition, s.Times(t), expr+" IS NOT NULL") +
+			" GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT " +
 			strconv.Itoa(4*req.Top)
 		err = s.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			numbers, ok := rec.Column(1).(*array.Int64)

@@ -18,7 +18,6 @@ import (
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/roles"
 	"cordwood/router/explore/scope"
-	"cordwood/router/query"
 )
 
 // MaxTop limits the values with separate series.
@@ -126,43 +125,54 @@ func (c *counter) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	count := func(ctx context.Context) error {
-		if err := c.choose(ctx, extents); err != nil {
-			return err
-		}
-		return c.count(ctx)
+	if c.groups, err = newGroups(ctx, c.scope, c.req, extents); err != nil {
+		return err
 	}
+	all := func(ctx context.Context) error { return c.count(ctx, nil) }
 	c.rows, c.most = budget.Estimate(c.scope, extents).Rows, budget.Most(c.scope, extents)
 	if c.req.Exact || c.rows <= budget.SampleRows { // the sample would contain all rows
-		return count(ctx)
+		return all(ctx)
 	}
-	late, err := budget.Try(ctx, c.req.Budget, count)
+	var late bool
+	if c.rows > budget.MaxExact && c.scope.Searches() {
+		late, err = budget.TryLarge(ctx, c.scope, extents, c.req.Budget, all, c.beside().probe)
+	} else {
+		late, err = budget.Try(ctx, c.req.Budget, all)
+	}
 	if !late {
 		return err
 	}
 	if c.rows > budget.MaxExact {
 		c.share = float64(budget.SampleRows) / float64(c.rows)
-		if late, err = budget.Try(ctx, c.req.Budget, count); !late {
+		if late, err = budget.Try(ctx, c.req.Budget, all); !late {
 			return err
 		}
 		c.share /= 8 // the machine is busy
-		return count(ctx)
+		return all(ctx)
 	}
 	// So few rows are only late on a busy machine. Their windows cost more than their rows, so a larger part does not end
 	// in time either.
 	c.share = 1. / 64
-	return count(ctx)
+	return all(ctx)
 }
 
-// choose finds the values with separate series.
-func (c *counter) choose(ctx context.Context, extents map[uint64]*query.Extent) (err error) {
-	c.groups, err = newGroups(ctx, c.scope, c.req, extents)
+// beside returns a counter that may be used while c counts.
+func (c *counter) beside() *counter {
+	own, of := *c, *c.scope
+	of.Partial = nil
+	own.scope = &of
+	return &own
+}
+
+// probe counts a part of the rows, and reports whether there are few.
+func (c *counter) probe(ctx context.Context, part *budget.Sample) (few bool, err error) {
+	err = c.count(ctx, part)
+	return c.total < budget.Few, err
+}
+
+// count queries each table. If part is not nil, it counts only these rows.
+func (c *counter) count(ctx context.Context, part *budget.Sample) error {
 	c.counts, c.total = map[int][]int64{}, 0
-	return err
-}
-
-// count queries each table.
-func (c *counter) count(ctx context.Context) error {
 	for _, t := range c.scope.Tables {
 		group := c.groups.expression(t)
 		// Division rounds towards 0, so times before 1970 are shifted.
@@ -180,8 +190,12 @@ func (c *counter) count(ctx context.Context) error {
 			sql += ", " + group
 			by = "1, 2"
 		}
-		for _, part := range c.samples(t) {
-			sql := sql + ", count(*) FROM " + part.From(t) + c.scope.Where(t, part.Condition(t)) + " GROUP BY " + by
+		parts := []*budget.Sample{part}
+		if part == nil && c.share < 1 {
+			parts = c.windows(t)
+		}
+		for _, part := range parts {
+			sql := sql + ", count(*) FROM " + part.Rows(t, t.Condition, c.scope.Times(t)) + " GROUP BY " + by
 			err := c.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error { return c.add(rec, shift, group != "") })
 			if err != nil {
 				return err
@@ -191,12 +205,9 @@ func (c *counter) count(ctx context.Context) error {
 	return nil
 }
 
-// samples returns the parts of the rows that are counted: some windows of time at once, because a statement may have
-// only so many. Without an estimate, it is one part with all rows.
-func (c *counter) samples(t *scope.Table) []*budget.Sample {
-	if c.share >= 1 {
-		return []*budget.Sample{nil}
-	}
+// windows returns the parts of the rows that are counted for an estimate: some windows of time at once, because a
+// statement may have only so many.
+func (c *counter) windows(t *scope.Table) []*budget.Sample {
 	var windows [][2]time.Time
 	for i := range len(c.bounds) - 1 {
 		from, to := c.bounds[i], c.bounds[i+1]

@@ -18,8 +18,8 @@ import (
 
 func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 	columns, first := f.columns(t)
-	where := f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", f.sampled.Condition(t))
-	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + f.sampled.From(t) + where +
+	rows := f.sampled.Rows(t, t.Condition, f.scope.Times(t), scope.Ident(f.req.Field)+" IS NOT NULL")
+	sql := "SELECT " + strings.Join(columns, ", ") + " FROM " + rows +
 		" GROUP BY 1 ORDER BY 2 DESC, 1" +
 		" LIMIT " + fmt.Sprint(maxMasks)
 	counted := int64(0)
@@ -53,7 +53,7 @@ func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 	if err != nil || counted == 0 {
 		return err
 	}
-	return f.scope.Run(ctx, "SELECT count(*) FROM "+f.sampled.From(t)+where, func(rec arrow.RecordBatch) error {
+	return f.scope.Run(ctx, "SELECT count(*) FROM "+rows, func(rec arrow.RecordBatch) error {
 		f.other += max(0, number(rec.Column(0), 0)-counted)
 		return nil
 	})

@@ -318,8 +318,8 @@ func (f *finder) countFits(ctx context.Context, part *budget.Sample, list []*Pat
 			continue
 		}
 		column := scope.Ident(f.req.Field)
-		sql := "SELECT " + Mask(column) + ", count(*), max(" + begin(column, exampleChars) + ") FROM " + part.From(t) +
-			f.scope.Where(t, column+" IS NOT NULL", part.Condition(t)) +
+		sql := "SELECT " + Mask(column) + ", count(*), max(" + begin(column, exampleChars) + ") FROM " +
+			part.Rows(t, t.Condition, f.scope.Times(t), column+" IS NOT NULL") +
 			" GROUP BY 1 ORDER BY 2 DESC LIMIT " + fmt.Sprint(maxMasks)
 		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 			texts := format.Text(rec.Column(2))

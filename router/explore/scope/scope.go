@@ -100,6 +100,11 @@ func (s *Scope) setTables(tables []*schema.Table, where string) error {
 	return nil
 }
 
+// Searches reports whether there are conditions besides the time.
+func (s *Scope) Searches() bool {
+	return slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.Condition != "TRUE" })
+}
+
 // Without returns the condition of a table without the conditions of the search on a field.
 func (s *Scope) Without(t *Table, field string) (string, error) {
 	columns := make([]*search.Columns, len(s.Tables))
