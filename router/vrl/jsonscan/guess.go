@@ -34,7 +34,7 @@ func (g *Guess) Set(quoted []byte) {
 // At reports whether the key is at pos, which is just after its opening quote. src is Text.Bytes. Len is then the
 // length of the key in the text.
 func (g *Guess) At(src []byte, pos int) bool {
-	return (binary.LittleEndian.Uint64(src[pos:])^g.word1)&g.mask1 == 0 && g.continues(src, pos)
+	return (binary.LittleEndian.Uint64(src[pos:pos+8])^g.word1)&g.mask1 == 0 && g.continues(src, pos)
 }
 
 // Len returns the length of the key with its closing quote and the colon; 0 for the zero Guess.
@@ -42,7 +42,7 @@ func (g *Guess) Len() int { return len(g.quoted) }
 
 // continues reports whether the rest of the key, after word1, is at pos.
 func (g *Guess) continues(src []byte, pos int) bool {
-	if (binary.LittleEndian.Uint64(src[pos+8:])^g.word2)&g.mask2 != 0 {
+	if (binary.LittleEndian.Uint64(src[pos+8:pos+16])^g.word2)&g.mask2 != 0 {
 		return false
 	}
 	n := len(g.quoted)

@@ -16,12 +16,11 @@ const (
 // quote, the string ends there. src is Text.Bytes, and pos is usually just after an opening quote.
 func StringEnd(src []byte, pos int) int {
 	for {
-		w := binary.LittleEndian.Uint64(src[pos:])
-		quote := w ^ ones*'"'
-		slash := w ^ ones*'\\'
+		w := binary.LittleEndian.Uint64(src[pos : pos+8])
+		// With one bit changed, a quote is 0x20, and other bytes are below 0x21 only if they were control characters.
 		// The lowest flagged byte is exact, because a borrow can only flag higher bytes.
-		m := ((quote - ones) &^ quote) | ((slash - ones) &^ slash) | ((w - ones*' ') &^ w)
-		if m &= highs; m != 0 {
+		m := (((w ^ ones*2) - ones*('"'^2+1)) | ((w ^ ones*'\\') - ones)) &^ w & highs
+		if m != 0 {
 			return pos + bits.TrailingZeros64(m)>>3
 		}
 		pos += 8
