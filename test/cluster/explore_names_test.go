@@ -190,3 +190,73 @@ func TestExploreLongStatement(t *testing.T) {
 		}
 	}
 }
+
+// TestExploreHostileValues counts and compares values that no SQL literal can contain, or that are very long. One row
+// with such a value must not make requests about the table fail.
+func TestExploreHostileValues(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	long := strings.Repeat("x", 10_000)
+	var lines strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&lines, `{"message":"m %d","host":"web\u0000%d","container":"it's \u0000"}`+"\n", i, i%2)
+	}
+	fmt.Fprintf(&lines, `{"message":"last","host":%q,"container":"other"}`+"\n", long)
+	a, err := n.Do("POST", "/v1/ingest?table=app&pipeline_name=svc_identity", strings.NewReader(lines.String()),
+		"Content-Type", "application/x-ndjson")
+	if err != nil || a.Status != 200 {
+		t.Fatal(a, err)
+	}
+	scope := map[string]any{"tables": []string{"app"}}
+
+	var hits struct {
+		Total  int
+		Series []struct {
+			Value  *string
+			Counts []int
+		}
+	}
+	explore(t, n, "hits", with(scope, "by", "host"), 200, &hits)
+	counts := map[string]int{}
+	for _, series := range hits.Series {
+		name := "null"
+		if series.Value != nil {
+			name = *series.Value
+		}
+		for _, count := range series.Counts {
+			counts[name] += count
+		}
+	}
+	if hits.Total != 41 || counts["web\x000"] != 20 || counts["web\x001"] != 20 {
+		t.Errorf("%d hits: %v", hits.Total, counts)
+	}
+
+	var values struct{ Values []struct{ Value string } }
+	explore(t, n, "values", with(scope, "field", "host", "prefix", "web\x001"), 200, &values)
+	if len(values.Values) != 1 || values.Values[0].Value != "web\x001" {
+		t.Errorf("values %q", values.Values)
+	}
+
+	var page explored
+	explore(t, n, "rows", scope, 200, &page)
+	for _, row := range page.Rows[:2] { // the last row, and one of those with NUL
+		var around struct {
+			Before, After []exploredRow
+			Same          []string
+		}
+		explore(t, n, "context", map[string]any{"table": "app", "id": row.ID, "before": 5}, 200, &around)
+		want := []string{"host"}
+		if row.Cut["host"] > 0 {
+			want = []string{} // it is too long for a condition
+		}
+		if len(around.Before) != 5 || len(around.Same) != len(want) {
+			t.Errorf("around %s: %d rows before with the same %q", row.V["message"], len(around.Before), around.Same)
+		}
+		for _, other := range around.Before {
+			if len(want) > 0 && other.V["host"] != row.V["host"] {
+				t.Errorf("around %s is %s of %q", row.V["message"], other.V["message"], other.V["host"])
+			}
+		}
+	}
+}

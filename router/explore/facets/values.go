@@ -65,7 +65,7 @@ func (c *counter) begin(f *field, prefix string) {
 		if col := t.Def.Column(f.name); col == nil || col.Type != schema.String {
 			text = "CAST(" + text + " AS VARCHAR)"
 		}
-		wheres[t.Def.ID] = scope.Join(condition, "starts_with("+text+", "+schema.QuoteLiteral(prefix)+")")
+		wheres[t.Def.ID] = scope.Join(condition, "starts_with("+text+", "+scope.TextLiteral(prefix)+")")
 	}
 	f.wheres = wheres
 }

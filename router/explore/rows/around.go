@@ -90,7 +90,8 @@ type AroundRequest struct {
 	ID string
 	// Before and After are the numbers of rows on either side.
 	Before, After int
-	// Same lists the columns whose values the rows must share with the row; nil means the column of the source.
+	// Same lists the columns whose values the rows must share with the row; nil means the column of the source, if its
+	// value can be compared.
 	Same []string
 	// Cursors request further rows on the sides that have a cursor.
 	Cursors *Cursors
@@ -136,6 +137,9 @@ func ReadAround(ctx context.Context, s *scope.Scope, req AroundRequest) (*Around
 	out.Row, err = find(ctx, s, req.ID, func(rec arrow.RecordBatch, row int) {
 		conditions, incomparable = sameAs(rec, row, out.Same)
 	}, most)
+	if incomparable != nil && req.Same == nil { // the caller did not choose the column of the source
+		conditions, out.Same, incomparable = nil, []string{}, nil
+	}
 	if err = cmp.Or(err, incomparable); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package scope
 
 import (
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -38,15 +39,30 @@ func ValueJSON(a arrow.Array, row, most int) (text json.RawMessage, whole int) {
 	return format.SafeCell(a)(nil, row), 0
 }
 
+// TextLiteral returns a text as an SQL expression. A literal cannot contain NUL characters, which logs may have.
+func TextLiteral(text string) string {
+	parts := strings.Split(text, "\x00")
+	for i, part := range parts {
+		parts[i] = schema.QuoteLiteral(part)
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return "(" + strings.Join(parts, " || chr(0) || ") + ")"
+}
+
 // maxLiteral is the maximum size of a text that ValueLiteral returns as a literal, in bytes.
 const maxLiteral = 8 << 10
+
+// maxNULs is the maximum number of NUL characters in such a text. Each of them makes the expression deeper.
+const maxNULs = 100
 
 // ValueLiteral returns a value that is not null as an SQL literal for comparison with its column. If the value
 // cannot be compared or is too long, ok is false.
 func ValueLiteral(a arrow.Array, row int) (sql string, ok bool) {
 	if texts := format.Text(a); texts != nil {
 		s := texts(row)
-		return schema.QuoteLiteral(s), len(s) <= maxLiteral
+		return TextLiteral(s), len(s) <= maxLiteral && strings.Count(s, "\x00") <= maxNULs
 	}
 	literal := string(format.SafeCell(a)(nil, row))
 	if len(literal) > 1 && literal[0] == '"' {
