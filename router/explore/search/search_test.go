@@ -162,6 +162,30 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestLongWords checks that a word or phrase that is too long for the engine is refused with its place.
+func TestLongWords(t *testing.T) {
+	long := strings.Repeat("a", 1025)
+	for text, refused := range map[string]bool{
+		"x " + long:               true,
+		`x "b ` + long + `"`:      true,
+		"x " + long + "*":         true,
+		"x message:" + long:       true,
+		"x " + long[:1024]:        false,
+		"host:" + long:            false, // it is compared
+		`"` + long[:1022] + ` b"`: false,
+	} {
+		q, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = q.Condition(NewColumns(tables["app"], roles.Chosen{}))
+		e := (*Error)(nil)
+		if errors.As(err, &e) != refused || refused && (e.Offset < 2 || !strings.Contains(err.Error(), "at most 1024")) {
+			t.Errorf("%.20q…: %v", text, err)
+		}
+	}
+}
+
 // TestManyColumns checks that the SQL for a short text in a table with many columns is limited.
 func TestManyColumns(t *testing.T) {
 	for _, c := range []struct {

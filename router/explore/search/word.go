@@ -20,6 +20,9 @@ func word(column string, v value) (string, error) {
 		return column + " = ''", nil
 	case v.form != pattern && !strings.ContainsFunc(v.text, inWords):
 		return "contains(" + column + ", " + schema.QuoteLiteral(v.text) + ")", nil
+	case len(v.text) > maxWord:
+		return "", wrong(v.span, "a word or phrase of %d bytes; at most %d are allowed: search for a part of it", len(v.text),
+			maxWord)
 	case v.form == quoted:
 		return "matches(" + column + ", " + schema.QuoteLiteral(phrase(v.text)) + ")", nil
 	case v.form == pattern:
@@ -27,6 +30,9 @@ func word(column string, v value) (string, error) {
 	}
 	return "matches_term(" + column + ", " + schema.QuoteLiteral(v.text) + ")", nil
 }
+
+// maxWord is the maximum size of a word or phrase, in bytes. matches and matches_term have the same limit.
+const maxWord = 1024
 
 // inWords reports whether r can be part of a word. A text without such characters is searched for literally.
 func inWords(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
