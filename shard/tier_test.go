@@ -344,3 +344,57 @@ func TestMoveDropped(t *testing.T) {
 		s.close()
 	}
 }
+
+// TestAgeAfterRestart restarts a shard more often than rows become old. Its rows move when they are old all the same,
+// those after the cut when they are. A damaged file begins anew.
+func TestAgeAfterRestart(t *testing.T) {
+	t.Parallel()
+	b := tierBucket(t)
+	cfg := tiered(testConfig(t), b)
+	cfg.Tier.UploadAfter = time.Hour
+	var wall hand
+	var mono *hand
+	cfg.Now = func() time.Time { return time.Unix(1_700_000_000, 0).Add(wall.get()) }
+	cfg.Monotonic = func() time.Duration { return mono.get() }
+	seq := uint64(0)
+	for _, c := range []struct {
+		put     int
+		after   time.Duration
+		damaged bool
+		cuts    uint64
+	}{
+		{1, 0, false, 0},
+		{0, 25 * time.Minute, false, 0},
+		{2, 25 * time.Minute, false, 0},
+		{0, 15 * time.Minute, false, 1},
+		{3, time.Minute, false, 1},
+		{0, 59 * time.Minute, false, 1},
+		{0, time.Minute, false, 2},
+		{4, 0, false, 2},
+		{0, 50 * time.Minute, true, 2},
+		{0, 50 * time.Minute, false, 2},
+		{5, -20 * time.Minute, false, 2}, // the clock is set back
+		{0, 90 * time.Minute, false, 3},
+	} {
+		mono = &hand{} // since the start of the process
+		wall.add(c.after)
+		s := openShard(t, cfg)
+		s.stopCompactor()
+		if c.damaged {
+			if err := os.WriteFile(filepath.Join(cfg.Dir, tier.HotSinceFile), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range c.put {
+			seq++
+			s.mustPut(batch(head(1, 9, seq), fmt.Sprint("row ", seq)))
+		}
+		s.move()
+		if state, _ := s.coldState(); state.LastCut != c.cuts || state.Open != nil {
+			t.Errorf("at %s: %d cuts, want %d; open: %+v", wall.get(), state.LastCut, c.cuts, state.Open)
+		}
+		if err := s.Close(wait(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,8 +86,8 @@ type Mover struct {
 	claim *states.Claim
 
 	turn chan struct{} // holds a token during a Step; guards the rest
-	// ages says since when tables have hot rows.
-	ages    map[uint64]age
+	// ages says since when tables have hot rows; nil before the first look.
+	ages    ages
 	attempt *attempt
 	deletes deletes
 	lags    lags
@@ -106,15 +107,9 @@ type Mover struct {
 	loops sync.WaitGroup
 }
 
-// age says since when a table has had rows that are in segments and in no cut.
-type age struct {
-	from  uint64 // the order at which the last cut ended
-	since time.Duration
-}
-
 // New returns a Mover. Start begins its work.
 func New(cfg Config) *Mover {
-	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), ages: map[uint64]age{}, end: func() {}}
+	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), end: func() {}}
 	m.lost, m.tried = map[string]cold.Object{}, map[string]time.Duration{}
 	m.place = states.Place{Bucket: cfg.Tier.Bucket, Cluster: cfg.Tier.Cluster}
 	m.claim = states.NewClaim(states.ClaimConfig{
@@ -232,17 +227,17 @@ func (m *Mover) Warnings() []string {
 // observe notes since when tables have hot rows. Every replica does, so that a new leader knows.
 func (m *Mover) observe() []store.HotTable {
 	hot := m.cfg.Store.Status.Hot()
-	now := m.cfg.Monotonic()
-	ages := make(map[uint64]age, len(hot))
-	for i := range hot {
-		id := hot[i].Def.ID
-		a, known := m.ages[id]
-		if !known || a.from != hot[i].From {
-			a = age{hot[i].From, now}
-		}
-		ages[id] = a
+	var err error
+	if m.ages == nil {
+		m.ages, err = m.loadAges()
 	}
-	m.ages = ages
+	if next := m.ages.next(hot, m.cfg.Monotonic()); !maps.Equal(m.ages, next) {
+		m.ages = next
+		err = errors.Join(err, m.saveAges(next))
+	}
+	if err != nil {
+		m.cfg.Logger.Warn("a restart forgets how long rows have waited to go to object storage", "error", err)
+	}
 	m.lag(hot)
 	return hot
 }
