@@ -54,9 +54,11 @@ func member(column string, keys []string) string {
 	return column
 }
 
-// asKey returns what the engine reads as the key. It reads a text that begins with a dollar sign or a slash as a path.
+// asKey returns what the engine reads as the key. It reads a text that begins with a dollar sign or a slash as a path,
+// an asterisk as all keys, and some texts with a quote or a backslash as another key. A path that begins with a slash
+// has no special characters but ~.
 func asKey(key string) string {
-	if key[0] != '$' && key[0] != '/' {
+	if key[0] != '$' && key[0] != '/' && key != "*" && !strings.ContainsAny(key, `"\`) {
 		return key
 	}
 	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
