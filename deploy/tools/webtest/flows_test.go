@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,28 @@ func TestRow(t *testing.T) {
 	// Scrolling to the end loads all pages, with no row twice.
 	b.until(`(document.querySelector('[data-ui=rows]').scrollTop = 1e9,
 		document.querySelector('.foot').textContent.includes('450 (all)'))`)
+}
+
+// TestUnsearchableValues checks that values which a search cannot find are counted, but not offered as searches.
+func TestUnsearchableValues(t *testing.T) {
+	s := start(t)
+	var rows []map[string]any
+	for i, host := range []string{"web", "a\x00b", strings.Repeat("x", 3000) + "1", strings.Repeat("x", 3000) + "2"} {
+		rows = append(rows, map[string]any{
+			"ts": time.Now().UnixMilli() - int64(i), "level": "info", "msg": "m", "host": host,
+		})
+	}
+	s.ingest("app", slices.Concat(rows, rows)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	const host = `[...document.querySelectorAll('[data-ui=value-in]')]`
+	const head = `document.querySelector('[data-ui=field][data-name=host]')`
+	b.until(head)
+	eval[bool](b, `(`+head+`.classList.contains('open') || `+head+`.querySelector('button').click(), true)`)
+	b.until(host + `.filter((v) => v.textContent.startsWith('xxx') && v.disabled && v.title.includes('2.9 KiB'))
+		.length === 2`)
+	b.until(host + `.some((v) => v.textContent.startsWith('a') && v.disabled && v.title.includes('NUL'))`)
+	b.until(host + `.some((v) => v.textContent === 'web' && !v.disabled)`)
 }
 
 // TestHostileText checks that markup, links and control characters in rows are shown as text.

@@ -1,1 +1,1 @@
-import"./chunk-TG2SFYL7.js";
+import"./chunk-LEE4G5GQ.js";

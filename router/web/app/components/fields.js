@@ -2,14 +2,14 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { clauseFor, hasCondition, valuesOf } from '../lib/edit.js';
-import { formatCount, leafName, visible } from '../lib/format.js';
+import { formatBytes, formatCount, leafName, visible } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
 import { NumberFacet } from './numberfacet.js';
 import { ValueFind } from './valuefind.js';
 
 /**
  * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number, of?: {fill: number}}} Field
- * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, estimated?: boolean, stats?: import('./numberfacet.js').Stats}} Facet
+ * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number, cut?: number}[], other: number, estimated?: boolean, stats?: import('./numberfacet.js').Stats}} Facet
  *
  * @param {object} props
  * @param {Field[]} props.fields
@@ -118,18 +118,31 @@ function Values({ facet, exact, text, shape, levels, onOnly, onWithout, onEither
   if (facet.filled === 0) return html`<p class="quiet none">No row of this search has it.</p>`;
   return html`${own && html`<p class="quiet none" data-ui="own-condition">counted without its own condition</p>`}
     ${!grouped && !found && html`<p class="quiet none">${distinctText(facet)} different values: too many to group.</p>`}${finder}<ul class="values">${listed.map(
-      (/** @type {{value: unknown, count: number}} */ { value, count }) => {
+      (/** @type {{value: unknown, count: number, cut?: number}} */ { value, count, cut }, /** @type {number} */ i) => {
         const name = String(value);
         const clause = clauseFor(facet.name, name);
         const state = chosen.get(name) ?? byLevel(name);
-        return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
+        const unsearchable = cannotBeSearched(name, cut);
+        return html`<li key=${`${name} ${i}`} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
       <input type="checkbox" data-ui="value-any" checked=${state === 'in'} aria-label=${`Any of these: ${visible(name)}`}
-        title="Any of the ticked values" onChange=${() => onEither(facet.name, name)} />
-      <button class="only" data-ui="value-in" title=${`Only ${name}`} onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>
+        title=${unsearchable || 'Any of the ticked values'} disabled=${unsearchable !== ''} onChange=${() => onEither(facet.name, name)} />
+      <button class="only" data-ui="value-in" title=${unsearchable || `Only ${name}`} disabled=${unsearchable !== ''}
+        onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>
       <span>${exact ? '' : '≈ '}${formatCount(count)}</span>
-      <button class="not" data-ui="value-out" aria-label=${`Not ${name}`} onClick=${() => onWithout(clause)}>−</button>
+      <button class="not" data-ui="value-out" aria-label=${`Not ${name}`} title=${unsearchable} disabled=${unsearchable !== ''}
+        onClick=${() => onWithout(clause)}>−</button>
     </li>`;
       },
     )}
   ${!found && facet.other > 0 && html`<li class="other"><span>other</span><span>${exact ? '' : '≈ '}${formatCount(facet.other)}</span></li>`}</ul>`;
+}
+
+/**
+ * Says why a search cannot find a value; empty: it can.
+ * @param {string} value
+ * @param {number} [cut] the bytes of the whole value, if this is only its begin
+ */
+function cannotBeSearched(value, cut) {
+  if (cut) return `This is the beginning of a value of ${formatBytes(cut)}, which is too long for a search`;
+  return value.includes('\0') ? 'A search cannot have the NUL character of this value' : '';
 }
