@@ -71,6 +71,12 @@ func cmpText(v value) string {
 // unit returns the length of the unit of the column's type.
 func (t target) unit() time.Duration { return time.Second / time.Duration(t.typ.UnitsPerSecond()) }
 
+// firstNanos and lastNanos are the first and the last whole second that nanoseconds since 1970 can express.
+var (
+	firstNanos = time.Date(1677, 9, 21, 0, 12, 44, 0, time.UTC)
+	lastNanos  = time.Date(2262, 4, 11, 23, 47, 16, 0, time.UTC)
+)
+
 // moment parses a time. It returns the time rounded down to the unit of the column, and whether the time was
 // already exact.
 func (t target) moment(f field, v value, s string) (low time.Time, exact bool, err error) {
@@ -79,9 +85,9 @@ func (t target) moment(f field, v value, s string) (low time.Time, exact bool, e
 		return low, false, wrong(v.span, "%s is a time, but %s is not: write it like 2026-01-05, 2026-01-05T10:00 or "+
 			"2026-01-05T10:00:00.5Z; a time without a zone is in UTC", excerpt(f.name), excerpt(s))
 	}
-	if t.typ == schema.TimestampNanosecond && (at.Year() < 1678 || at.Year() > 2261) {
-		return low, false, wrong(v.span, "%s has nanoseconds, so its times are in the years 1678 to 2261, but %s is not",
-			excerpt(f.name), excerpt(s))
+	if t.typ == schema.TimestampNanosecond && (at.Before(firstNanos) || at.After(lastNanos)) {
+		return low, false, wrong(v.span, "%s has nanoseconds, so its times are from %s to %s, but %s is not",
+			excerpt(f.name), firstNanos.Format(time.RFC3339), lastNanos.Format(time.RFC3339), excerpt(s))
 	}
 	low = at.Truncate(t.unit())
 	return low, low.Equal(at), nil
