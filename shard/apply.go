@@ -99,6 +99,8 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 		return nil
 	case rules.KindCut:
 		return ap.cold("cut", ap.tables.OpenCut(index, term, e))
+	case rules.KindJoin:
+		return ap.cold("join", ap.tables.Join(index, term, e))
 	case rules.KindOffload:
 		return ap.cold("offload", ap.tables.Offload(index, term, e))
 	case rules.KindForget:
@@ -131,8 +133,8 @@ func (ap *applier) cold(kind string, err error) any {
 		return nil
 	case errors.As(err, &refused) && refused.Mismatch:
 		ap.metrics.ColdMismatches.Inc()
-		ap.cfg.Logger.Error("the objects of a cut do not have the rows that were appended: all rows stay on the local disks",
-			"error", err)
+		ap.cfg.Logger.Error("objects do not have the rows that they should have: they are not used, and all rows stay where "+
+			"they are", "error", err)
 	default:
 		ap.cfg.Logger.Debug("refused an entry about object storage", "kind", kind, "error", err)
 	}

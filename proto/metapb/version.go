@@ -37,11 +37,12 @@ package metapb
 //	   the command
 //	22 tables that are shown as Apache Iceberg
 //	23 the table option local_for
+//	24 joins of objects, entries of a shard's log
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 23
+	MaxProtocol = 24
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -125,6 +126,9 @@ const (
 	ProtocolIssuer = 21
 	// ProtocolIceberg is the version that added the table options iceberg and iceberg_names, and the last commits of such
 	// tables.
-	ProtocolIceberg  = 22 // ProtocolLocalFor is the version that added the table option local_for.
+	ProtocolIceberg = 22
+	// ProtocolLocalFor is the version that added the table option local_for.
 	ProtocolLocalFor = 23
+	// ProtocolJoins is the version that added joins of objects, entries of a shard's log.
+	ProtocolJoins = 24
 )

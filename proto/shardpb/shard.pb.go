@@ -4386,7 +4386,7 @@ type PinnedSegment struct {
 	// The file is known to be damaged.
 	Damaged bool `protobuf:"varint,13,opt,name=damaged,proto3" json:"damaged,omitempty"`
 	// Tables whose rows in this file must not be read, because other files of the list have them too, or because they are
-	// dead. Only files from object storage have some.
+	// dead. Few files have some.
 	LeftOut       []uint64 `protobuf:"varint,14,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -3,6 +3,7 @@ package manifest
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -30,6 +31,15 @@ type Cut struct {
 	At    int64
 	// Tables are in ascending order of ids, with the rows that are in the cut.
 	Tables []Counted
+	// Joins, if there are any, means that no rows are cut: the objects of these tables in these sets become fewer ones.
+	Joins []Joined
+}
+
+// Joined are cuts of a table whose rows are in the same objects, in ascending order. They are those of the set of the
+// last of them.
+type Joined struct {
+	TableID uint64
+	Cuts    []uint64
 }
 
 // Counted has the rows of a table that were appended since its last cut, or that a cut has.
@@ -50,6 +60,9 @@ type Set struct {
 	Number, Index uint64
 	// Objects are in the order in which they were built. There is at least one.
 	Objects []cold.Object
+	// Joined has the tables whose objects have the rows of several cuts, in ascending order of ids. This set is that of
+	// the last one of them. The segments with these rows are dead: a replica has those of some cuts only.
+	Joined []Joined
 }
 
 // DeadObject is an object that no set has any more.
@@ -75,6 +88,7 @@ const (
 	cutIndex  = 2
 	cutAt     = 3
 	cutTable  = 4
+	cutJoins  = 5
 
 	countTable   = 1
 	countRows    = 2
@@ -85,6 +99,10 @@ const (
 	setNumber = 1
 	setIndex  = 2
 	setObject = 3
+	setJoined = 4
+
+	joinedTable = 1
+	joinedCuts  = 2
 
 	objKey        = 1
 	objDay        = 2
@@ -133,6 +151,9 @@ func (w *writer) cold(e *Edit) {
 		for k := range s.Objects {
 			sw.bytes(setObject, AppendObject(nil, &s.Objects[k]))
 		}
+		for k := range s.Joined {
+			sw.bytes(setJoined, appendJoined(&s.Joined[k]))
+		}
 		w.bytes(fieldColdSet, sw.b)
 	}
 	for _, o := range e.CutOrders {
@@ -153,6 +174,20 @@ func appendCut(c *Cut) []byte {
 	for i := range c.Tables {
 		w.bytes(cutTable, appendCounted(&c.Tables[i]))
 	}
+	for i := range c.Joins {
+		w.bytes(cutJoins, appendJoined(&c.Joins[i]))
+	}
+	return w.b
+}
+
+func appendJoined(j *Joined) []byte {
+	var w writer
+	w.uint(joinedTable, j.TableID)
+	var cuts []byte
+	for _, n := range j.Cuts {
+		cuts = protowire.AppendVarint(cuts, n)
+	}
+	w.bytes(joinedCuts, cuts)
 	return w.b
 }
 
@@ -215,12 +250,36 @@ func (r *reader) cut(b []byte) *Cut {
 			c.At = f.int()
 		case cutTable:
 			c.Tables = append(c.Tables, r.counted(f.b))
+		case cutJoins:
+			c.Joins = append(c.Joins, r.joined(f.b))
 		default:
 			return false
 		}
 		return true
 	})
 	return c
+}
+
+func (r *reader) joined(b []byte) (j Joined) {
+	r.fields(b, func(num protowire.Number, f field) bool {
+		switch num {
+		case joinedTable:
+			j.TableID = f.v
+		case joinedCuts:
+			for list := f.b; len(list) > 0; {
+				v, n := protowire.ConsumeVarint(list)
+				if n < 0 {
+					r.corrupt("the number of a cut")
+					return true
+				}
+				j.Cuts, list = append(j.Cuts, v), list[n:]
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	return j
 }
 
 func (r *reader) counted(b []byte) (c Counted) {
@@ -253,6 +312,8 @@ func (r *reader) coldSet(b []byte) (s Set) {
 			s.Index = f.v
 		case setObject:
 			s.Objects = append(s.Objects, r.object(f.b))
+		case setJoined:
+			s.Joined = append(s.Joined, r.joined(f.b))
 		default:
 			return false
 		}
@@ -337,8 +398,44 @@ func (s *State) cold(e *Edit) {
 		s.CutOrders = slices.CompactFunc(orders, func(a, b CutOrder) bool { return a.compare(b) == 0 })
 	}
 	if len(s.CutOrders) > 0 && (e.Cold != nil || len(e.Sets)+len(e.CutOrders) > 0) {
-		s.CutOrders = without(s.CutOrders, func(o CutOrder) bool { return !s.hasCut(o.Number) })
+		s.CutOrders = s.neededOrders()
 	}
+}
+
+// neededOrders returns the orders of cuts that are open, have a set, or were joined to a set.
+func (s *State) neededOrders() []CutOrder {
+	joined := JoinedCuts(s.Sets)
+	return without(s.CutOrders, func(o CutOrder) bool {
+		_, is := slices.BinarySearch(joined[o.TableID], o.Number)
+		return !is && !s.hasCut(o.Number)
+	})
+}
+
+// JoinedCuts returns the cuts whose rows are in the objects of other cuts too, by table, in ascending order.
+func JoinedCuts(sets []Set) map[uint64][]uint64 {
+	var joined map[uint64][]uint64
+	for i := range sets {
+		for _, j := range sets[i].Joined {
+			if joined == nil {
+				joined = map[uint64][]uint64{}
+			}
+			joined[j.TableID] = append(joined[j.TableID], j.Cuts...)
+		}
+	}
+	for id := range joined {
+		slices.Sort(joined[id])
+	}
+	return joined
+}
+
+// CutOf returns the number of the cut that has the rows of segments of an order: the first one in a list of the orders
+// of a table that is above it.
+func CutOf(orders []CutOrder, order uint64) (number uint64, ok bool) {
+	at := sort.Search(len(orders), func(i int) bool { return order < orders[i].Order })
+	if at == len(orders) {
+		return 0, false
+	}
+	return orders[at].Number, true
 }
 
 // hasCut reports whether a cut is open or has a set.
@@ -365,6 +462,6 @@ func (s *State) WithoutLocal() *State {
 	for i, c := range n.Cold.Counted {
 		n.Cold.Counted[i] = Counted{TableID: c.TableID, Unknown: c.Unknown}
 	}
-	n.CutOrders = without(s.CutOrders, func(o CutOrder) bool { return !n.hasCut(o.Number) })
+	n.CutOrders = n.neededOrders()
 	return &n
 }

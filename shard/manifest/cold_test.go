@@ -42,7 +42,7 @@ func coldEdits() []*Edit {
 				LastCut: 2, Counted: []Counted{{TableID: 7, Rows: 4, MinTime: 3}, {TableID: 1 << 40}},
 				Open: &Cut{Number: 2, Index: 15, At: 5500, Tables: []Counted{{TableID: 7, Rows: 1}}},
 			},
-			Sets: []Set{{1, 14, []cold.Object{object(1, "data/7/a", own), object(1, "data/0/b", both)}}},
+			Sets: []Set{{1, 14, []cold.Object{object(1, "data/7/a", own), object(1, "data/0/b", both)}, nil}},
 		},
 		{Reserved: []uint64{15}}, // a compaction
 		{ // cut 2 had no rows to keep, and an object of set 1 is dead
@@ -51,7 +51,7 @@ func coldEdits() []*Edit {
 				LastCut: 2, Counted: []Counted{{TableID: 7, Rows: 4, MinTime: 3}, {TableID: 1 << 40}},
 				Dead: []DeadObject{{"data/7/a", 4096, 6500}},
 			},
-			Sets:      []Set{{1, 14, []cold.Object{object(1, "data/0/b", both)}}},
+			Sets:      []Set{{1, 14, []cold.Object{object(1, "data/0/b", both)}, nil}},
 			CutOrders: []CutOrder{{1, 7, 16}, {2, 7, 18}},
 		},
 	}

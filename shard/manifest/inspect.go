@@ -122,6 +122,7 @@ func (p *printer) cold(e *Edit) {
 			for i := range o.Tables {
 				p.counted("    ", &o.Tables[i])
 			}
+			p.joined(o.Joins)
 		}
 		for i := range c.Counted {
 			p.counted("  appended since the last cut: ", &c.Counted[i])
@@ -137,9 +138,16 @@ func (p *printer) cold(e *Edit) {
 		for k := range s.Objects {
 			p.object(&s.Objects[k])
 		}
+		p.joined(s.Joined)
 	}
 	for _, o := range e.CutOrders {
 		p.line("  table %d: rows of cut %d are in segments of an order below %d", o.TableID, o.Number, o.Order)
+	}
+}
+
+func (p *printer) joined(list []Joined) {
+	for _, j := range list {
+		p.line("    joins the cuts %d of table %d", j.Cuts, j.TableID)
 	}
 }
 

@@ -201,8 +201,8 @@ func (s *State) apply(e *Edit) *State {
 	if len(e.Merging) > 0 {
 		n.Merging = merge(n.Merging, e.Merging, Merging.id)
 	}
-	n.segments(e)
 	n.cold(e)
+	n.segments(e)
 	n.forgetEras()
 	return n
 }
@@ -233,7 +233,7 @@ func (s *State) drop(e *Edit) {
 
 // segments updates the live segments. All other fields must have been updated before.
 func (s *State) segments(e *Edit) {
-	if len(e.Add)+len(e.Remove)+len(e.Drop)+len(e.Expire) == 0 {
+	if len(e.Add)+len(e.Remove)+len(e.Drop)+len(e.Expire)+len(e.Sets)+len(e.CutOrders) == 0 {
 		return
 	}
 	live, before := s.Segments, s.Segments
@@ -266,11 +266,14 @@ func (s *State) segments(e *Edit) {
 
 func self(id uint64) uint64 { return id }
 
-// Dead determines which rows of segments are dead: rows of dropped tables, and expired rows.
+// Dead determines which rows of segments are dead: rows of dropped tables, expired rows, and those of cuts that were
+// joined.
 type Dead struct {
 	state   *State
 	dropped map[uint64]bool
 	expired map[uint64]Expiry
+	// joined are the cuts that were joined, by table.
+	joined map[uint64][]uint64
 }
 
 // Dead returns which rows of s are dead.
@@ -282,13 +285,14 @@ func (s *State) Dead() *Dead {
 	for _, t := range s.Dropped {
 		d.dropped[t.TableID] = true
 	}
+	d.joined = JoinedCuts(s.Sets)
 	return d
 }
 
 // Segment reports whether all rows of a segment are dead.
 func (d *Dead) Segment(m *segment.Meta) bool {
 	if !m.Shared() {
-		return d.dropped[m.TableID] || d.before(m.TableID, m.MaxTime, m.Order)
+		return d.dropped[m.TableID] || d.before(m.TableID, m.MaxTime, m.Order) || !m.Raw && d.joinedAway(m.TableID, m.Order)
 	}
 	return !slices.ContainsFunc(m.Tables, func(t segment.TableSpan) bool { return !d.Span(m, &t) })
 }
@@ -296,13 +300,30 @@ func (d *Dead) Segment(m *segment.Meta) bool {
 // Span reports whether the rows of a table in a shared segment are dead. A table without a
 // definition was dropped, perhaps so long ago that there is no tombstone.
 func (d *Dead) Span(m *segment.Meta, t *segment.TableSpan) bool {
-	if d.dropped[t.TableID] || d.before(t.TableID, t.MaxTime, m.Order) {
+	if d.dropped[t.TableID] || d.before(t.TableID, t.MaxTime, m.Order) || d.joinedAway(t.TableID, m.Order) {
 		return true
 	}
 	_, defined := slices.BinarySearchFunc(d.state.Tables, t.TableID, func(def Table, id uint64) int {
 		return cmp.Compare(def.ID, id)
 	})
 	return !defined
+}
+
+// joinedAway reports whether the rows of a table in segments of an order are in objects of joined cuts.
+func (d *Dead) joinedAway(table, order uint64) bool {
+	joined := d.joined[table]
+	if len(joined) == 0 {
+		return false
+	}
+	list := d.state.CutOrders
+	from, _ := slices.BinarySearchFunc(list, table, func(o CutOrder, id uint64) int { return cmp.Compare(o.TableID, id) })
+	to, _ := slices.BinarySearchFunc(list, table+1, func(o CutOrder, id uint64) int { return cmp.Compare(o.TableID, id) })
+	number, ok := CutOf(list[from:to], order)
+	if !ok {
+		return false
+	}
+	_, is := slices.BinarySearch(joined, number)
+	return is
 }
 
 func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {

@@ -110,10 +110,55 @@ func (m *Memtable) Expire(tableID uint64, before int64) {
 	if t == nil || !slices.ContainsFunc(t.batches, old) {
 		return
 	}
+	m.remove(tableID, func(i int) bool { return old(t.batches[i]) })
+}
+
+// RemoveCuts unlinks the batches of a table in cuts for object storage for which gone returns true. after is the number
+// of the first cut that ends in a later memtable; 0 if there is none. It returns the number of the cut that has the
+// first batches; 0 if they are in none.
+func (m *Memtable) RemoveCuts(tableID, after uint64, gone func(number uint64) bool) (first uint64) {
+	t, cuts := m.tables[tableID], m.cuts[tableID]
+	first = after
+	for i := len(cuts) - 1; i >= 0; i-- {
+		if cuts[i].Number > 0 {
+			first = cuts[i].Number
+		}
+	}
+	if t == nil {
+		return first
+	}
+	of, some := make([]bool, len(t.batches)), false
+	to, number := len(t.batches), after
+	for i := len(cuts) - 1; i >= -1; i-- {
+		from := 0
+		if i >= 0 {
+			if from = cuts[i].At; cuts[i].Number == 0 {
+				continue
+			}
+		}
+		if to > from && number > 0 && gone(number) {
+			some = true
+			for k := from; k < to; k++ {
+				of[k] = true
+			}
+		}
+		if i >= 0 {
+			to, number = from, cuts[i].Number
+		}
+	}
+	if some {
+		m.remove(tableID, func(i int) bool { return of[i] })
+	}
+	return first
+}
+
+// remove unlinks batches of a table.
+func (m *Memtable) remove(tableID uint64, gone func(i int) bool) {
+	t := m.tables[tableID]
 	kept, at := &table{}, make([]int, len(t.batches)+1)
 	for i, b := range t.batches {
 		at[i] = len(kept.batches)
-		if !old(b) {
+		if !gone(i) {
 			kept.add(b)
 		}
 	}

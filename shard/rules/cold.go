@@ -52,6 +52,8 @@ type coldState struct {
 	dead    []manifest.DeadObject
 	// changed are the numbers of sets that changed since the last freeze.
 	changed map[uint64]struct{}
+	// joined are the cuts in Set.Joined, by table. The lists are replaced, not changed in place.
+	joined map[uint64][]uint64
 }
 
 func newColdState(m *manifest.State) coldState {
@@ -65,6 +67,7 @@ func newColdState(m *manifest.State) coldState {
 	for i := range m.Sets {
 		c.sets[m.Sets[i].Number] = &m.Sets[i]
 	}
+	c.findJoined()
 	return c
 }
 
@@ -159,6 +162,9 @@ func (st *State) Offload(o *Offload) error {
 	if open == nil || open.Number != o.Number {
 		return refuse("shard %d: offload of cut %d: the cut is not open", st.ShardID, o.Number)
 	}
+	if len(open.Joins) > 0 {
+		return st.offloadJoin(open, o)
+	}
 	if err := st.checkOffload(open, o); err != nil {
 		return err
 	}
@@ -183,24 +189,9 @@ func (st *State) checkOffload(open *manifest.Cut, o *Offload) error {
 	if len(o.Tables) != len(open.Tables) {
 		return fail(false, "it has %d tables, the cut has %d", len(o.Tables), len(open.Tables))
 	}
-	in := make(map[uint64]int64, len(o.Tables))
-	keys := make(map[string]bool, len(o.Objects))
-	for i := range o.Objects {
-		x := &o.Objects[i]
-		if x.Key == "" || keys[x.Key] {
-			return fail(false, "the key %q is not unique", x.Key)
-		}
-		keys[x.Key] = true
-		for _, t := range x.Spans() {
-			in[t.TableID] += t.Rows
-		}
-	}
-	for _, set := range st.cold.sets {
-		for i := range set.Objects {
-			if keys[set.Objects[i].Key] {
-				return fail(false, "the key %q is in use", set.Objects[i].Key)
-			}
-		}
+	in, err := st.rowsIn(o)
+	if err != nil {
+		return err
 	}
 	for i, t := range o.Tables {
 		want := &open.Tables[i]
@@ -223,6 +214,30 @@ func (st *State) checkOffload(open *manifest.Cut, o *Offload) error {
 		return fail(false, "its objects have rows of table %d, which is not in the cut", id)
 	}
 	return nil
+}
+
+// rowsIn returns the rows of each table in the objects of an offload. It refuses keys that are in use.
+func (st *State) rowsIn(o *Offload) (map[uint64]int64, error) {
+	in := make(map[uint64]int64, len(o.Tables))
+	keys := make(map[string]bool, len(o.Objects))
+	for i := range o.Objects {
+		x := &o.Objects[i]
+		if x.Key == "" || keys[x.Key] {
+			return nil, refuse("shard %d: offload of cut %d: the key %q is not unique", st.ShardID, o.Number, x.Key)
+		}
+		keys[x.Key] = true
+		for _, t := range x.Spans() {
+			in[t.TableID] += t.Rows
+		}
+	}
+	for _, set := range st.cold.sets {
+		for i := range set.Objects {
+			if key := set.Objects[i].Key; keys[key] {
+				return nil, refuse("shard %d: offload of cut %d: the key %q is in use", st.ShardID, o.Number, key)
+			}
+		}
+	}
+	return in, nil
 }
 
 // count notes that a batch was appended.
@@ -274,12 +289,8 @@ func (st *State) BuryObjects() {
 	for _, n := range slices.Sorted(maps.Keys(st.cold.sets)) {
 		set := st.cold.sets[n]
 		left := st.bury(set)
-		if left == set {
-			continue
-		}
-		st.cold.changed[n] = struct{}{}
-		if st.cold.sets[n] = left; len(left.Objects) == 0 {
-			delete(st.cold.sets, n)
+		if left != set {
+			st.cold.replaceSet(left)
 		}
 	}
 }
@@ -299,7 +310,7 @@ func (st *State) bury(set *manifest.Set) *manifest.Set {
 	if !slices.ContainsFunc(set.Objects, func(o cold.Object) bool { return st.deadObject(set.Index, &o) }) {
 		return set
 	}
-	left := &manifest.Set{Number: set.Number, Index: set.Index}
+	left := &manifest.Set{Number: set.Number, Index: set.Index, Joined: set.Joined}
 	for i := range set.Objects {
 		o := &set.Objects[i]
 		if st.deadObject(set.Index, o) {

@@ -24,6 +24,7 @@ const (
 	KindCut         = 6
 	KindOffload     = 7
 	KindForget      = 8
+	KindJoin        = 9
 
 	// EntryHead is the size of an entry's header: version, kind, checksum, time, lengths.
 	EntryHead = 24
@@ -46,8 +47,9 @@ type Entry struct {
 	Tables [][]byte
 	// Cutoffs are the cutoffs of a kindExpire.
 	Cutoffs []Cutoff
-	// Cut is set for a KindCut, Offload for a KindOffload.
+	// Cut is set for a KindCut, Join for a KindJoin, Offload for a KindOffload.
 	Cut     *Cut
+	Join    *Join
 	Offload *Offload
 	// Keys are the objects of a KindForget: dead ones that were deleted.
 	Keys []string
@@ -96,6 +98,8 @@ func AppendEntry(dst []byte, e *Entry) []byte {
 		}
 	case KindCut:
 		dst = e.Cut.append(dst)
+	case KindJoin:
+		dst = e.Join.append(dst)
 	case KindOffload:
 		dst = e.Offload.append(dst)
 	case KindForget:
@@ -180,6 +184,8 @@ func DecodeEntry(b []byte) (*Entry, error) {
 		}
 	case KindCut:
 		e.Cut = r.cut()
+	case KindJoin:
+		e.Join = r.join()
 	case KindOffload:
 		var err error
 		if e.Offload, err = r.offload(); err != nil {

@@ -39,6 +39,13 @@ func InspectEntry(w io.Writer, data []byte) error {
 		p.line("cut %d of %s, proposed %s, %d bytes", e.Cut.Number, words.Count(len(e.Cut.Tables), "table"), at, len(data))
 		p.line("  tables %d", e.Cut.Tables)
 		return p.err
+	case KindJoin:
+		p.line("join %d of objects of %s, proposed %s, %d bytes", e.Join.Number,
+			words.Count(len(e.Join.Tables), "table"), at, len(data))
+		for _, t := range e.Join.Tables {
+			p.line("  table %d: cuts %d", t.TableID, t.Cuts)
+		}
+		return p.err
 	case KindForget:
 		p.line("%s were deleted, proposed %s, %d bytes", words.Count(len(e.Keys), "dead object"), at, len(data))
 		for _, key := range e.Keys {

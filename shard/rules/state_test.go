@@ -147,6 +147,9 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 		},
 		"v1-cut.entry":    {Kind: KindCut, Time: 10, Cut: &Cut{Number: 3, Tables: []uint64{1, 1 << 40}}},
 		"v1-forget.entry": {Kind: KindForget, Time: 12, Keys: []string{"c/data/7/1/2/1-1-1-a", "c/data/7/0/2/1-1-1-b"}},
+		"v1-join.entry": {Kind: KindJoin, Time: 13, Join: &Join{Number: 7, Tables: []manifest.Joined{
+			{TableID: 1, Cuts: []uint64{2, 3, 5}}, {TableID: 1 << 40, Cuts: []uint64{5}},
+		}}},
 		"v1-offload.entry": {Kind: KindOffload, Time: 11, Offload: &Offload{
 			Number: 3, Tables: []Offloaded{{TableID: 1, Kept: 8, LeftOut: 2}, {TableID: 1 << 40}},
 			Objects: []cold.Object{{Key: "data/1/20000/x.parquet", Day: 20000, TailOffset: 90, TailCRC: 5, Meta: segment.Meta{

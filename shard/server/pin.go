@@ -159,6 +159,7 @@ func pinnedFiles(p *store.Pinned) []*shardpb.PinnedSegment {
 	for i := range p.Segments {
 		seg := p.Segments[i].ToProto()
 		seg.Damaged = p.Segments[i].Damaged != ""
+		seg.LeftOut = p.LeftOut[p.Segments[i].ID]
 		files = append(files, seg)
 	}
 	for i := range p.Objects {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"cordwood/shard/manifest"
+	"cordwood/shard/memtable"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
@@ -32,14 +33,111 @@ func (tb *Tables) Offload(index, term uint64, e *rules.Entry) error {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	tb.tick(e.Time)
+	_, open := tb.State.LastCut()
+	dead := len(tb.State.DeadObjects())
 	err := tb.State.Offload(e.Offload)
 	refused := (*rules.ErrCold)(nil)
-	if mismatch := errors.As(err, &refused) && refused.Mismatch; err == nil || mismatch {
+	mismatch := errors.As(err, &refused) && refused.Mismatch
+	switch {
+	case open != nil && len(open.Joins) > 0:
+		// The rows of a join that is refused stay in their objects, and whether they are in segments does not matter.
+		if err == nil && len(e.Offload.Objects) > 0 {
+			tb.metrics.coldJoined.Add(float64(len(tb.State.DeadObjects()) - dead))
+			for _, j := range open.Joins {
+				tb.hideJoined(j.TableID)
+			}
+		}
+	case err == nil || mismatch:
 		tb.coldMismatch = mismatch
 	}
 	tb.cold.setsChanged()
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 	return err
+}
+
+// Join opens a join of objects. If the rules refuse it, it returns the reason.
+func (tb *Tables) Join(index, term uint64, e *rules.Entry) error {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	tb.tick(e.Time)
+	err := tb.State.Join(e.Join, index)
+	tb.AppliedIndex, tb.AppliedTerm = index, term
+	return err
+}
+
+// hideJoined hides this replica's own rows of joined cuts, because it may lack those of other cuts in the same objects.
+// mu must be held.
+func (tb *Tables) hideJoined(table uint64) {
+	joined := tb.State.Joined(table)
+	if len(joined) == 0 {
+		return
+	}
+	next := uint64(0)
+	gone := func(number uint64) bool { _, is := slices.BinarySearch(joined, number); return is }
+	mems := tb.memtablesOf(table)
+	for i := len(mems) - 1; i >= 0; i-- {
+		next = mems[i].RemoveCuts(table, next, gone)
+	}
+	tb.segs.hide(table, func(l *LiveSegment) bool { return tb.joinedAway(table, l.Order) })
+}
+
+// joinedAway reports whether a table's rows in segments of an order belong to a joined cut. mu must be held.
+func (tb *Tables) joinedAway(table, order uint64) bool {
+	joined := tb.State.Joined(table)
+	if len(joined) == 0 {
+		return false
+	}
+	orders := tb.segs.cutOrders[table]
+	number, known := manifest.CutOf(orders, order)
+	if !known {
+		last := uint64(0)
+		if len(orders) > 0 {
+			last = orders[len(orders)-1].Number
+		}
+		number = tb.firstCutAfter(table, last)
+	}
+	_, is := slices.BinarySearch(joined, number)
+	return is
+}
+
+// joinedIn returns the tables whose rows in segments belong to joined cuts, by the ids of segments. mu must be held.
+func (tb *Tables) joinedIn(list []*LiveSegment) (out map[uint64][]uint64) {
+	for _, l := range list {
+		for _, span := range l.Tables {
+			if tb.joinedAway(span.TableID, l.Order) {
+				if out == nil {
+					out = map[uint64][]uint64{}
+				}
+				out[l.ID] = append(out[l.ID], span.TableID)
+			}
+		}
+	}
+	return out
+}
+
+// firstCutAfter returns the number of the first cut after another one whose order is not noted; 0 if there is none. All
+// segments are before it. mu must be held.
+func (tb *Tables) firstCutAfter(table, last uint64) uint64 {
+	for _, mem := range tb.memtablesOf(table) {
+		for _, c := range mem.Cuts(table) {
+			if c.Number > last {
+				return c.Number
+			}
+		}
+	}
+	return 0
+}
+
+// memtablesOf returns what has rows of a table that are not in segments, the oldest first. mu must be held.
+func (tb *Tables) memtablesOf(table uint64) []*memtable.Memtable {
+	mems := tb.segs.rawMemtables(table)
+	for _, f := range tb.Mem.frozen {
+		mems = append(mems, f.mem)
+	}
+	if tb.Mem.Active != nil {
+		mems = append(mems, tb.Mem.Active)
+	}
+	return mems
 }
 
 // ForgetObjects removes deleted objects from the list of dead ones.

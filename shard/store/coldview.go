@@ -2,6 +2,7 @@ package store
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"sync"
 
@@ -209,6 +210,16 @@ func (tb *Tables) withoutTwins(table uint64, refs []coldRef) (out []ColdObject) 
 		at, known := slices.BinarySearchFunc(cuts, of[0].cut, func(o manifest.CutOrder, number uint64) int {
 			return cmp.Compare(o.Number, number)
 		})
+		if slices.Contains(tb.State.Joined(table), of[0].cut) { // own rows of the cut are hidden
+			order := uint64(math.MaxInt64)
+			if known {
+				order = cuts[at].Order - 1
+			}
+			for _, r := range of {
+				out = append(out, ColdObject{r.object, r.span, order})
+			}
+			continue
+		}
 		if !known {
 			continue // rows of the cut are in memory
 		}

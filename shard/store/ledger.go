@@ -184,6 +184,9 @@ func (lg *Ledger) publish(u *pendingEdit) {
 	dead = append(dead, lg.removeUnlisted(listed)...)
 	done := lg.tables.Mem.frozen[:u.n]
 	lg.tables.Mem.frozen = slices.Clone(lg.tables.Mem.frozen[u.n:])
+	for _, o := range u.edit.CutOrders {
+		lg.tables.hideJoined(o.TableID)
+	}
 	if u.edit.AppliedIndex > 0 {
 		lg.tables.Flushed.Store(u.edit.AppliedIndex)
 	}

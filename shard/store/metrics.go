@@ -21,7 +21,9 @@ type Metrics struct {
 	compactIn, compactOut           prometheus.Counter
 	ClockLeaps                      prometheus.Counter
 	// ColdMismatches counts offloads whose objects do not have the rows of their cut.
-	ColdMismatches               prometheus.Counter
+	ColdMismatches prometheus.Counter
+	// coldJoined counts objects in whose place others have come with the rows of several.
+	coldJoined                   prometheus.Counter
 	compactions                  *prometheus.CounterVec
 	flushes                      *prometheus.CounterVec
 	flushSeconds, compactSeconds prometheus.Histogram
@@ -58,6 +60,8 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 		"Number of times that the clock jumped ahead and rows would have expired early.")
 	m.ColdMismatches = counter("cordwood_cold_mismatch_total",
 		"Sets of objects that were refused because they did not have the rows of their cut.")
+	m.coldJoined = counter("cordwood_cold_joined_objects_total",
+		"Objects that were joined to larger ones, on each replica.")
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 		m.all = append(m.all, h)

@@ -33,6 +33,9 @@ type Pinned struct {
 	// table ids. Every segment of such a table belongs to one of its eras. PinState does not set
 	// it.
 	Merging []manifest.Merging
+	// LeftOut has, by the ids of segments, the tables whose rows in them are in objects of joined cuts. PinState does not
+	// set it.
+	LeftOut map[uint64][]uint64
 	// State is the shard's durable state. Only PinState sets it.
 	State *manifest.State
 
@@ -150,6 +153,7 @@ func (rd *Readers) Pin() (*Pinned, error) {
 		p.Expired = append(p.Expired, tb.State.Expired[id])
 	}
 	p.Merging = tb.mergingOfSegments()
+	p.LeftOut = tb.joinedIn(p.live)
 	rd.Open.Add(1)
 	tb.mu.RUnlock()
 	slices.SortFunc(p.live, func(a, b *LiveSegment) int {

@@ -56,6 +56,7 @@ func (tb *Tables) addRaw(l *LiveSegment) {
 	list := append(slices.Clone(tb.segs.raw[l.TableID]), l)
 	slices.SortFunc(list, func(a, b *LiveSegment) int { return int(int64(a.Order) - int64(b.Order)) })
 	tb.segs.raw[l.TableID] = list
+	tb.hideJoined(l.TableID)
 }
 
 // hideRaw removes a raw segment that the manifest no longer lists from its table; mu must be held.

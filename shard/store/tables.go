@@ -215,7 +215,8 @@ func (tb *Tables) addLive(m segment.Meta, flushed time.Time) {
 		return
 	}
 	add := func(t segment.TableSpan) {
-		if tb.State.Dead(t, m.Order) || m.Shared() && tb.State.Tables[t.TableID] == nil {
+		if tb.State.Dead(t, m.Order) || m.Shared() && tb.State.Tables[t.TableID] == nil ||
+			tb.joinedAway(t.TableID, m.Order) {
 			return
 		}
 		list := tb.segs.byTable[t.TableID]

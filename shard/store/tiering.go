@@ -57,6 +57,20 @@ func (st *Status) Hot() []HotTable {
 	return hot
 }
 
+// Joinable reports whether the objects of a table may be joined. They may not while it is being copied to other shards,
+// or if rows of it merge or cannot be written to segments.
+func (st *Status) Joinable(id uint64) bool {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	for c := range tb.sources {
+		if c.table == id {
+			return false
+		}
+	}
+	return len(tb.segs.raw[id]) == 0 && len(tb.erasOf(id)) == 0
+}
+
 // CutRows are the rows of a cut on this replica. Their files stay until Close.
 type CutRows struct {
 	// Tables are the tables of the cut that exist, in ascending order of ids.

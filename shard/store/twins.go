@@ -189,7 +189,8 @@ func (tb *Tables) onlyTwins(l *LiveSegment, n int) bool {
 		return n == 1
 	}
 	for _, span := range l.Tables {
-		if tb.State.Tables[span.TableID] != nil && !tb.State.Dead(span, l.Order) {
+		if tb.State.Tables[span.TableID] != nil && !tb.State.Dead(span, l.Order) &&
+			!tb.joinedAway(span.TableID, l.Order) {
 			n--
 		}
 	}

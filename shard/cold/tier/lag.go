@@ -50,7 +50,7 @@ func (m *Mover) lag(hot []store.HotTable) {
 			note(m.ages[t.Def.ID].since + m.cfg.Tier.UploadAfter)
 		}
 	}
-	if _, open := m.cuts(); open != nil {
+	if _, open := m.cuts(); open != nil && len(open.Joins) == 0 {
 		if m.lags.of != open.Number {
 			m.lags.of, m.lags.cut = open.Number, now-m.lags.upload.since(now)
 		}

@@ -38,8 +38,8 @@ type Config struct {
 	Compaction *compaction.Limiter
 	// SplitBytes is the size from which a table of shared segments gets objects of its own.
 	SplitBytes int64
-	// Allowed reports whether all nodes know the entries about object storage.
-	Allowed func() bool
+	// Allowed reports whether all nodes know the entries about object storage, JoinsAllowed whether they know joins.
+	Allowed, JoinsAllowed func() bool
 	// Leads returns the term in which this replica leads, or 0, and a channel that is closed when that has changed.
 	Leads func() (term uint64, changed <-chan struct{})
 	// Barrier returns nil if this replica leads and has applied all that was committed before the call.
@@ -91,7 +91,9 @@ type Mover struct {
 	attempt *attempt
 	deletes deletes
 	lags    lags
-	stored  storedState
+	// nextJoin is when objects are joined next, by Config.Monotonic.
+	nextJoin time.Duration
+	stored   storedState
 	// placed is whether the bucket was found to have what was stored for this shard.
 	placed bool
 	// dropping is held while local segments are removed; guards found, lost and tried.
@@ -297,12 +299,18 @@ func (m *Mover) step(ctx context.Context) error {
 		}
 	}
 	m.clean(ctx, term) // before anything is stored: a bucket that is full needs the room
+	if _, open := m.cuts(); open != nil && len(open.Joins) > 0 {
+		if err := m.giveUpJoin(ctx, open); err != nil {
+			return err
+		}
+	}
 	open, err := m.openCut(ctx, hot)
 	switch {
 	case err != nil:
 		return err
 	case open == nil:
 		m.drop() // an offload whose outcome was unknown was applied, and nothing is to be done since
+		m.join(ctx, term)
 	default:
 		return m.offload(ctx, term, open)
 	}
@@ -312,14 +320,17 @@ func (m *Mover) step(ctx context.Context) error {
 // writeSets flushes if the manifest lacks a set, or has one that is gone, although no rows are in memory. Every replica
 // does, because what is on disk decides which segments may go, and is what storeState stores.
 func (m *Mover) writeSets(ctx context.Context) error {
-	n, last := 0, uint64(0)
+	n, last, joined := 0, uint64(0), 0
 	m.cfg.Store.Status.Inspect(func(st *rules.State) {
-		if sets := st.Sets(); len(sets) > 0 {
-			n, last = len(sets), sets[len(sets)-1].Number
+		for _, set := range st.Sets() {
+			n, last, joined = n+1, set.Number, joined+countJoined(set)
 		}
 	})
 	sets := m.cfg.Store.Ledger.State().Sets
-	if n == len(sets) && (n == 0 || sets[n-1].Number == last) {
+	for i := range sets {
+		joined -= countJoined(&sets[i])
+	}
+	if n == len(sets) && (n == 0 || sets[n-1].Number == last) && joined == 0 {
 		return nil
 	}
 	m.at("sets")

@@ -31,6 +31,11 @@ type Tier struct {
 	CutBytes int64
 	// UploadAfter is the time from when rows were flushed until they are old. The default value is an hour.
 	UploadAfter time.Duration
+	// JoinAfter is the time after a day from which small objects of it are joined, but not before their rows may leave the
+	// local disk. The default value is 2 hours. JoinBytes is the size from which the objects that a table has in a set are
+	// not small. The default value is 64 MiB.
+	JoinAfter time.Duration
+	JoinBytes int64
 	// LocalFor is how long rows stay on the local disk too, counted from their time index. A query of younger rows never
 	// waits for the bucket. 0 means as long as they exist.
 	LocalFor time.Duration
@@ -54,6 +59,8 @@ func (t *Tier) WithDefaults() *Tier {
 	d := *t
 	d.CutBytes = cmp.Or(d.CutBytes, 256<<20)
 	d.UploadAfter = cmp.Or(d.UploadAfter, time.Hour)
+	d.JoinAfter = cmp.Or(d.JoinAfter, 2*time.Hour)
+	d.JoinBytes = cmp.Or(d.JoinBytes, 64<<20)
 	d.Grace = cmp.Or(d.Grace, 48*time.Hour)
 	d.OrphanAge = cmp.Or(d.OrphanAge, 7*24*time.Hour)
 	d.Every = cmp.Or(d.Every, time.Minute)
@@ -91,6 +98,8 @@ func (t *Tier) Validate() error {
 	}
 	positive("CutBytes", t.CutBytes >= 0, t.CutBytes)
 	positive("UploadAfter", t.UploadAfter >= 0, t.UploadAfter)
+	positive("JoinAfter", t.JoinAfter >= 0, t.JoinAfter)
+	positive("JoinBytes", t.JoinBytes >= 0, t.JoinBytes)
 	positive("LocalFor", t.LocalFor >= 0, t.LocalFor)
 	positive("Grace", t.Grace >= 0, t.Grace)
 	positive("OrphanAge", t.OrphanAge >= 0, t.OrphanAge)

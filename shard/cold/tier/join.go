@@ -1,0 +1,292 @@
+package tier
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"time"
+
+	"cordwood/proto/words"
+	"cordwood/shard/cold"
+	"cordwood/shard/cold/iceberg"
+	"cordwood/shard/cold/object"
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+	"cordwood/shard/rules"
+	"cordwood/shard/store"
+	"cordwood/shard/vfs"
+)
+
+// This file joins small objects. Some time after a day, the objects of a table's sets of this day become fewer ones.
+// The leader reads them, writes their rows to new objects, and proposes an entry that replaces them.
+
+const (
+	// minJoined is the minimum number of sets that are joined.
+	minJoined = 4
+	// joinsPerStep is how many joins a step makes at most: rows that become old wait meanwhile.
+	joinsPerStep = 8
+	// firstFetched is the number of the first file of an object that was fetched. The builder's numbers are below it.
+	firstFetched = 1 << 62
+	// joinPause is the delay after a join failed.
+	joinPause = time.Hour
+)
+
+// joinable are the objects of a table in a set.
+type joinable struct {
+	cut     uint64
+	index   uint64 // of the log
+	objects []*cold.Object
+	bytes   int64
+	day     int64 // the UTC day of the newest row
+	newest  time.Time
+}
+
+// join joins objects if there are some that should be. What fails is tried again later: no rows wait for it.
+func (m *Mover) join(ctx context.Context, term uint64) {
+	if m.cfg.Monotonic() < m.nextJoin || m.cfg.JoinsAllowed == nil || !m.cfg.JoinsAllowed() {
+		return
+	}
+	for range joinsPerStep {
+		table, sets := m.pickJoin()
+		if len(sets) == 0 || !m.cfg.Room() {
+			return
+		}
+		err := m.joinSets(ctx, term, table, sets)
+		if err == nil {
+			continue
+		}
+		if _, open := m.cuts(); open != nil && len(open.Joins) > 0 && ctx.Err() == nil {
+			err = errors.Join(err, m.giveUpJoin(ctx, open))
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		m.nextJoin = m.cfg.Monotonic() + joinPause
+		m.cfg.Logger.Warn("could not join small objects in object storage; it is tried again", "table", table, "sets",
+			len(sets), "error", err, "retry_in", joinPause)
+		return
+	}
+}
+
+// giveUpJoin closes the cut of a join that another leader, or an earlier step, has begun.
+func (m *Mover) giveUpJoin(ctx context.Context, open *manifest.Cut) error {
+	m.at("give up")
+	refused, err := m.cfg.Propose(ctx, &rules.Entry{
+		Kind: rules.KindOffload, Offload: &rules.Offload{Number: open.Number},
+	})
+	return errors.Join(refused, err)
+}
+
+// pickJoin returns the sets of a table to join, those of the oldest day. There are none if nothing is to be joined.
+func (m *Mover) pickJoin() (table uint64, sets []joinable) {
+	now := m.cfg.Now()
+	m.cfg.Store.Status.Inspect(func(st *rules.State) {
+		for id, list := range m.joinables(st) {
+			run := findJoin(list, m.cfg.Tier.JoinBytes, func(s *joinable) bool { return m.mayJoin(st.Tables[id], s, now) })
+			if len(run) > 0 && (len(sets) == 0 || run[0].newest.Before(sets[0].newest)) {
+				table, sets = id, run
+			}
+		}
+	})
+	if len(sets) > 0 && !m.cfg.Store.Status.Joinable(table) {
+		return 0, nil
+	}
+	return table, sets
+}
+
+// joinables lists, for each table that keeps every row, what it has in each set, in ascending order.
+func (m *Mover) joinables(st *rules.State) map[uint64][]joinable {
+	all := map[uint64][]joinable{}
+	for _, set := range st.Sets() {
+		for i := range set.Objects {
+			o := &set.Objects[i]
+			for _, span := range o.Spans() {
+				d := st.Tables[span.TableID]
+				if d == nil || d.Merge != query.Append || d.TimeIndex() == nil {
+					continue
+				}
+				list := all[span.TableID]
+				if len(list) == 0 || list[len(list)-1].cut != set.Number {
+					list = append(list, joinable{cut: set.Number, index: set.Index, day: math.MinInt64})
+				}
+				s, index := &list[len(list)-1], d.TimeIndex().Type
+				s.objects = append(s.objects, o)
+				s.bytes += o.Meta.Bytes
+				if o.Meta.Shared() {
+					s.bytes = math.MaxInt64 / 2 // other tables need the object
+				}
+				s.day = max(s.day, floorDiv(span.MaxTime, 86400*index.UnitsPerSecond()))
+				if at := index.Moment(span.MaxTime); at.After(s.newest) {
+					s.newest = at
+				}
+				all[span.TableID] = list
+			}
+		}
+	}
+	return all
+}
+
+// mayJoin reports whether the rows of a table in a set are old enough. Their local segments are not read any more when
+// they were joined, so they must have been due to go. Tables that are shown as Iceberg keep their objects: a commit
+// that cannot show the new ones yet would show neither.
+func (m *Mover) mayJoin(d *rules.Definition, s *joinable, now time.Time) bool {
+	if iceberg.FormatOf(d.Table) != 0 {
+		return false
+	}
+	local := m.cfg.Tier.localFor(d.Table)
+	ended := time.Unix((s.day+1)*86400, 0)
+	return local > 0 && !now.Before(ended.Add(m.cfg.Tier.JoinAfter)) && s.newest.Before(now.Add(-local))
+}
+
+// findJoin returns the first sets in a row that should be joined: those of the same day that are small.
+func findJoin(list []joinable, small int64, may func(*joinable) bool) []joinable {
+	for len(list) > 0 {
+		n, bytes, objects := 0, int64(0), 0
+		for n < len(list) && list[n].day == list[0].day && list[n].bytes < small && may(&list[n]) &&
+			bytes+list[n].bytes <= jobBytes && objects+len(list[n].objects) <= jobInputs {
+			bytes, objects = bytes+list[n].bytes, objects+len(list[n].objects)
+			n++
+		}
+		run := list[:n]
+		// A set that is larger than the others together would be written again and again.
+		for len(run) >= minJoined && run[0].bytes > bytes-run[0].bytes {
+			bytes -= run[0].bytes
+			run = run[1:]
+		}
+		if len(run) >= minJoined {
+			return run
+		}
+		list = list[max(n, 1):]
+	}
+	return nil
+}
+
+// joinSets joins the objects of a table in some sets.
+func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinable) (err error) {
+	bytes, objects, cuts := int64(0), 0, make([]uint64, len(sets))
+	for i := range sets {
+		bytes, objects, cuts[i] = bytes+sets[i].bytes, objects+len(sets[i].objects), sets[i].cut
+	}
+	ended := m.cfg.Operations.Begin("join", fmt.Sprintf("%s of table %d", words.Count(objects, "object"), table), bytes)
+	defer func() { ended(err) }()
+	last, _ := m.cuts()
+	m.at("join")
+	refused, err := m.cfg.Propose(ctx, &rules.Entry{Kind: rules.KindJoin, Join: &rules.Join{
+		Number: last + 1, Tables: []manifest.Joined{{TableID: table, Cuts: cuts}},
+	}})
+	if err = errors.Join(err, refused); err != nil {
+		return err
+	}
+	_, open := m.cuts()
+	if open == nil || open.Number != last+1 {
+		return fmt.Errorf("shard %d: join %d was closed by another leader", m.cfg.ShardID, last+1)
+	}
+	defer func() {
+		m.drop()
+		err = errors.Join(err, vfs.RemoveFiles(m.cfg.FS, m.build.dir))
+	}()
+	a, err := m.beginJoin(ctx, term, last+1, table, sets)
+	if err != nil {
+		return err
+	}
+	m.attempt = a
+	if err := m.store(ctx, a); err != nil {
+		return err
+	}
+	e := a.offloadJoin(table)
+	m.at("replace")
+	refused, err = m.cfg.Propose(ctx, &rules.Entry{Kind: rules.KindOffload, Offload: e})
+	if err = errors.Join(err, refused); err != nil {
+		return err
+	}
+	m.cfg.Logger.Info("joined small objects in object storage", "table", table, "sets", len(sets), "objects", objects,
+		"into", len(e.Objects), "rows", e.Tables[0].Kept, "expired", e.Tables[0].LeftOut)
+	return nil
+}
+
+// beginJoin fetches the objects of a join to files, and plans its jobs.
+func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets []joinable) (*attempt, error) {
+	rows := &store.CutRows{}
+	m.cfg.Store.Status.Inspect(func(st *rules.State) {
+		if d := st.Tables[table]; d != nil {
+			x := st.Expired[table]
+			x.Order = x.Index // inputs have the index of their cut as their order
+			rows.Tables = []store.CutTable{{Def: d, To: math.MaxUint64, Expired: x}}
+		}
+	})
+	if len(rows.Tables) == 0 {
+		return nil, fmt.Errorf("shard %d: join %d: table %d was dropped", m.cfg.ShardID, number, table)
+	}
+	if err := errors.Join(m.cfg.FS.MkdirAll(m.build.dir), vfs.RemoveFiles(m.cfg.FS, m.build.dir)); err != nil {
+		return nil, err
+	}
+	for i := range sets {
+		for k := range sets[i].objects {
+			o := sets[i].objects[k]
+			meta := o.Meta
+			meta.ID, meta.Order = firstFetched+uint64(len(rows.Segments)), sets[i].index
+			path := filepath.Join(m.build.dir, meta.FileName())
+			if err := m.fetch(ctx, path, o); err != nil {
+				return nil, fmt.Errorf("read object %s: %w", o.Key, err)
+			}
+			rows.Segments = append(rows.Segments, store.Segment{Meta: meta, Path: path})
+		}
+	}
+	a := &attempt{
+		number: number, term: term, rows: rows, tables: map[uint64]*store.CutTable{table: &rows.Tables[0]},
+		jobs: plan(rows, jobBytes),
+	}
+	a.objects = make([][]cold.Object, len(a.jobs))
+	return a, nil
+}
+
+// fetch reads an object to a file, past the cache. All its parts are compared with their checksums.
+func (m *Mover) fetch(ctx context.Context, path string, o *cold.Object) (err error) {
+	m.at("fetch")
+	began := time.Now()
+	f, err := m.cfg.FS.Create(path)
+	if err != nil {
+		return err
+	}
+	err = object.Copy(ctx, m.cfg.Tier.Bucket, o, 0, func(b []byte) error {
+		_, err := f.Write(b)
+		return err
+	})
+	if object.Lost(err) {
+		m.Lost([]*cold.Object{o})
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return m.cfg.Compaction.Rest(ctx, began, o.Meta.Bytes)
+}
+
+// offloadJoin returns the entry's content for a join of a table.
+func (a *attempt) offloadJoin(table uint64) *rules.Offload {
+	out, had := &rules.Offload{Number: a.number}, int64(0)
+	for i := range a.rows.Segments {
+		had += a.rows.Segments[i].Rows
+	}
+	t := rules.Offloaded{TableID: table}
+	for _, list := range a.objects {
+		for i := range list {
+			t.Kept += list[i].Meta.Rows
+		}
+		out.Objects = append(out.Objects, list...)
+	}
+	t.LeftOut = had - t.Kept
+	if len(out.Objects) > 0 {
+		out.Tables = []rules.Offloaded{t}
+	}
+	return out
+}
+
+// countJoined returns the number of joined cuts of a set.
+func countJoined(set *manifest.Set) (n int) {
+	for _, j := range set.Joined {
+		n += len(j.Cuts)
+	}
+	return n
+}

@@ -1,0 +1,290 @@
+package rules
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"cordwood/shard/manifest"
+	"cordwood/shard/query"
+)
+
+// This file has the rules for joins: the objects that a table has in several sets become fewer ones, in the last of
+// these sets. See ../cold/DESIGN.md, *Joins*.
+
+// maxJoined is the maximum number of cuts that a join names.
+const maxJoined = 10_000
+
+// Join is the content of a KindJoin: the objects that the tables have in these sets become fewer ones.
+type Join struct {
+	// Number is that of the cut that the join takes, for its keys. No rows are cut.
+	Number uint64
+	// Tables are in ascending order of ids. All of them end with the same set.
+	Tables []manifest.Joined
+}
+
+// Join opens a cut of no rows, whose offload replaces objects. If it is refused, it returns an *ErrCold.
+func (st *State) Join(j *Join, index uint64) error {
+	switch o := st.cold.open; {
+	case o != nil:
+		return refuse("shard %d: join %d: cut %d is open since index %d", st.ShardID, j.Number, o.Number, o.Index)
+	case j.Number != st.cold.lastCut+1:
+		return refuse("shard %d: join %d: the last cut was %d", st.ShardID, j.Number, st.cold.lastCut)
+	}
+	if _, err := st.replaced(j.Number, j.Tables); err != nil {
+		return err
+	}
+	joins := make([]manifest.Joined, len(j.Tables))
+	for i, t := range j.Tables {
+		joins[i] = manifest.Joined{TableID: t.TableID, Cuts: slices.Clone(t.Cuts)}
+	}
+	st.cold.lastCut = j.Number
+	st.cold.open = &manifest.Cut{Number: j.Number, Index: index, At: st.Clock, Joins: joins}
+	return nil
+}
+
+// joining describes the objects that a join replaces.
+type joining struct {
+	// last is the number of the last set.
+	last uint64
+	// keys are those of the objects, and sets the numbers of their sets.
+	keys map[string]bool
+	sets map[uint64]bool
+	// rows are the rows of each table in the objects, expired the most of them that may have expired.
+	rows, expired map[uint64]int64
+}
+
+// replaced returns what a join replaces. It refuses it if a table does not keep every row or lacks objects in a set,
+// and if one of the objects has rows that the join does not name.
+func (st *State) replaced(number uint64, tables []manifest.Joined) (*joining, error) {
+	fail := func(format string, args ...any) error {
+		return refuse("shard %d: join %d: "+format, append([]any{st.ShardID, number}, args...)...)
+	}
+	if len(tables) == 0 {
+		return nil, fail("it names no tables")
+	}
+	x := &joining{
+		keys: map[string]bool{}, sets: map[uint64]bool{}, rows: map[uint64]int64{}, expired: map[uint64]int64{},
+	}
+	type part struct{ table, set uint64 }
+	named, before := map[part]bool{}, uint64(0)
+	for _, t := range tables {
+		d := st.Tables[t.TableID]
+		switch {
+		case t.TableID <= before:
+			return nil, fail("table %d is not in ascending order", t.TableID)
+		case d == nil:
+			return nil, fail("table %d was dropped", t.TableID)
+		case d.Merge != query.Append:
+			return nil, fail("table %d merges rows", t.TableID)
+		case len(t.Cuts) == 0 || !slices.IsSorted(t.Cuts) || len(named)+len(t.Cuts) > maxJoined:
+			return nil, fail("the %d cuts of table %d are none, too many, or not in ascending order", len(t.Cuts), t.TableID)
+		}
+		before = t.TableID
+		last := t.Cuts[len(t.Cuts)-1]
+		if x.last = max(x.last, last); x.last != last {
+			return nil, fail("table %d does not end with set %d", t.TableID, x.last)
+		}
+		for _, n := range t.Cuts {
+			if named[part{t.TableID, n}] {
+				return nil, fail("set %d is named twice for table %d", n, t.TableID)
+			}
+			named[part{t.TableID, n}] = true
+			x.sets[n] = true
+		}
+	}
+	if last := tables[0].Cuts[len(tables[0].Cuts)-1]; last != x.last {
+		return nil, fail("table %d does not end with set %d", tables[0].TableID, x.last)
+	}
+	for p := range named {
+		set := st.cold.sets[p.set]
+		if set == nil {
+			return nil, fail("set %d has no objects any more", p.set)
+		}
+		found := false
+		for i := range set.Objects {
+			span, has := set.Objects[i].Span(p.table)
+			if !has {
+				continue
+			}
+			found = true
+			x.keys[set.Objects[i].Key] = true
+			x.rows[p.table] += span.Rows
+			if e := st.Expired[p.table]; e.Index > set.Index && span.MinTime < e.Before {
+				x.expired[p.table] += span.Rows
+			}
+		}
+		if !found {
+			return nil, fail("table %d has no objects in set %d any more", p.table, p.set)
+		}
+	}
+	for n := range x.sets {
+		set := st.cold.sets[n]
+		for i := range set.Objects {
+			o := &set.Objects[i]
+			if !x.keys[o.Key] {
+				continue
+			}
+			for _, span := range o.Spans() {
+				if !named[part{span.TableID, n}] && !st.DeadSpan(set.Index, span) {
+					return nil, fail("object %s has rows of table %d, which it does not name for set %d", o.Key, span.TableID, n)
+				}
+			}
+		}
+	}
+	return x, nil
+}
+
+// offloadJoin closes the open cut of a join: from now on, the new objects have the rows of the former ones. An offload
+// without objects gives the join up. If it is refused, it returns an *ErrCold, and the cut stays open.
+func (st *State) offloadJoin(open *manifest.Cut, o *Offload) error {
+	if len(o.Objects) == 0 && len(o.Tables) == 0 {
+		st.cold.open = nil
+		return nil
+	}
+	x, err := st.replaced(open.Number, open.Joins)
+	if err != nil {
+		return err
+	}
+	if err := st.checkJoin(open, x, o); err != nil {
+		return err
+	}
+	st.cold.open = nil
+	joined := map[uint64][]uint64{}
+	for _, t := range open.Joins {
+		joined[t.TableID] = slices.Clone(t.Cuts)
+	}
+	last := &manifest.Set{}
+	for _, n := range slices.Sorted(maps.Keys(x.sets)) {
+		set := st.cold.sets[n]
+		left := &manifest.Set{Number: n, Index: set.Index}
+		for i := range set.Objects {
+			if old := &set.Objects[i]; x.keys[old.Key] {
+				st.cold.dead = append(st.cold.dead, manifest.DeadObject{Key: old.Key, Bytes: old.Meta.Bytes, At: st.Clock})
+			} else {
+				left.Objects = append(left.Objects, *old)
+			}
+		}
+		for _, j := range set.Joined {
+			if named(open.Joins, j.TableID, n) {
+				joined[j.TableID] = append(joined[j.TableID], j.Cuts...)
+			} else {
+				left.Joined = append(left.Joined, j)
+			}
+		}
+		st.cold.replaceSet(left)
+		last = left
+	}
+	for i := range o.Objects {
+		made := o.Objects[i]
+		made.Cut = last.Number
+		last.Objects = append(last.Objects, made)
+	}
+	for _, id := range slices.Sorted(maps.Keys(joined)) {
+		slices.Sort(joined[id])
+		last.Joined = append(last.Joined, manifest.Joined{TableID: id, Cuts: slices.Compact(joined[id])})
+	}
+	slices.SortFunc(last.Joined, func(a, b manifest.Joined) int { return int(int64(a.TableID) - int64(b.TableID)) })
+	st.cold.replaceSet(st.bury(last))
+	return nil
+}
+
+// named reports whether a join names a table for a set.
+func named(tables []manifest.Joined, table, set uint64) bool {
+	return slices.ContainsFunc(tables, func(t manifest.Joined) bool {
+		return t.TableID == table && slices.Contains(t.Cuts, set)
+	})
+}
+
+// checkJoin compares the offload of a join with the objects that it replaces.
+func (st *State) checkJoin(open *manifest.Cut, x *joining, o *Offload) error {
+	in, err := st.rowsIn(o)
+	if err != nil {
+		return err
+	}
+	if len(o.Tables) != len(open.Joins) {
+		return refuse("shard %d: join %d: the offload has %d tables, the join has %d", st.ShardID, o.Number, len(o.Tables),
+			len(open.Joins))
+	}
+	for i, t := range o.Tables {
+		if t.TableID != open.Joins[i].TableID {
+			return refuse("shard %d: join %d: the offload has table %d in the place of table %d", st.ShardID, o.Number,
+				t.TableID, open.Joins[i].TableID)
+		}
+		kept := in[t.TableID]
+		delete(in, t.TableID)
+		if kept != t.Kept || t.Kept < 0 || t.LeftOut < 0 {
+			return refuse("shard %d: join %d: table %d has %d rows in the objects, %d were announced", st.ShardID, o.Number,
+				t.TableID, kept, t.Kept)
+		}
+		if had := x.rows[t.TableID]; t.Kept+t.LeftOut != had {
+			// An object may have died since, with all its rows.
+			return refuse("shard %d: join %d: the objects have %d rows of table %d and %d had expired, but the former ones "+
+				"have %d", st.ShardID, o.Number, t.Kept, t.TableID, t.LeftOut, had)
+		}
+		if t.LeftOut > x.expired[t.TableID] {
+			return &ErrCold{true, refuse("shard %d: join %d: %d rows of table %d are not in the objects, at most %d can have "+
+				"expired", st.ShardID, o.Number, t.LeftOut, t.TableID, x.expired[t.TableID]).Error()}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(in)) {
+		return refuse("shard %d: join %d: the objects have rows of table %d, which is not in the join", st.ShardID, o.Number,
+			id)
+	}
+	return nil
+}
+
+// replaceSet puts a set in the place of that of its number. One without objects goes.
+func (c *coldState) replaceSet(set *manifest.Set) {
+	c.changed[set.Number] = struct{}{}
+	old := c.sets[set.Number]
+	if c.sets[set.Number] = set; len(set.Objects) == 0 {
+		delete(c.sets, set.Number)
+	}
+	if len(set.Joined) > 0 || old != nil && len(old.Joined) > 0 {
+		c.findJoined()
+	}
+}
+
+// findJoined lists the cuts that were joined.
+func (c *coldState) findJoined() {
+	list := make([]manifest.Set, 0, len(c.sets))
+	for _, set := range c.sets {
+		list = append(list, manifest.Set{Joined: set.Joined})
+	}
+	c.joined = manifest.JoinedCuts(list)
+}
+
+// Joined returns the cuts of a table whose rows are in the same objects as those of others, in ascending order. This
+// replica's own rows of them are dead. It must not be changed.
+func (st *State) Joined(table uint64) []uint64 { return st.cold.joined[table] }
+
+// JoinedTables returns the tables with joined cuts.
+func (st *State) JoinedTables() []uint64 { return slices.Sorted(maps.Keys(st.cold.joined)) }
+
+func (j *Join) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, j.Number)
+	dst = binary.AppendUvarint(dst, uint64(len(j.Tables)))
+	for _, t := range j.Tables {
+		dst = binary.AppendUvarint(dst, t.TableID)
+		dst = binary.AppendUvarint(dst, uint64(len(t.Cuts)))
+		for _, n := range t.Cuts {
+			dst = binary.AppendUvarint(dst, n)
+		}
+	}
+	return dst
+}
+
+func (r *entryReader) join() *Join {
+	j := &Join{Number: r.uvarint()}
+	j.Tables = make([]manifest.Joined, r.count())
+	for i := range j.Tables {
+		t := &j.Tables[i]
+		t.TableID = r.uvarint()
+		t.Cuts = make([]uint64, r.count())
+		for k := range t.Cuts {
+			t.Cuts[k] = r.uvarint()
+		}
+	}
+	return j
+}

@@ -1,0 +1,176 @@
+package shard
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"cordwood/shard/cold/bucket"
+	"cordwood/shard/rules"
+	"cordwood/shard/vfs"
+)
+
+var joinSeed = flag.Uint64("join-seed", 0, "seed of TestJoinRandom; 0 means a new one")
+
+// randomJoins are rows of tables that go to object storage and are joined there, while the process ends at random
+// moments.
+type randomJoins struct {
+	*opened
+	rng    *rand.Rand
+	dir    bucket.Bucket
+	disk   *vfs.Mem
+	cfg    Config
+	now    hand
+	seq    uint64
+	rows   map[uint64]map[string]int64 // the times of rows, by table
+	before map[uint64]int64            // rows before it have expired
+	end    func()
+	left   int // steps of the mover until end
+	joins  int
+}
+
+// TestJoinRandom writes rows of several days in a random order, moves and joins them, lets some expire, and ends the
+// process at random steps. Each live row is there once, and each expired one at most once.
+func TestJoinRandom(t *testing.T) {
+	t.Parallel()
+	seed := *joinSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("go test ./shard -run TestJoinRandom -join-seed %d", seed)
+	w := &randomJoins{
+		rng: rand.New(rand.NewPCG(seed, 1)), dir: bucket.NewDir(t.TempDir()), disk: vfs.NewMem(),
+		rows: map[uint64]map[string]int64{}, before: map[uint64]int64{},
+	}
+	cfg := joining(testConfig(t), w.dir)
+	cfg.FS, cfg.ShareBytes, cfg.SplitBytes = w.disk, 600, 1
+	cfg.Now = func() time.Time { return time.Unix(0, 0).Add(w.now.get()) }
+	cfg.Monotonic = w.now.get
+	cfg.atStep = func(step string) {
+		if step == "replace" {
+			w.joins++
+		}
+		if w.end != nil {
+			if w.left--; w.left == 0 {
+				w.end()
+			}
+		}
+	}
+	cfg.Tier.Grace = 48 * time.Hour
+	w.cfg = cfg
+	w.opened = openShard(t, cfg)
+	w.stopCompactor()
+	steps := []struct {
+		weight int
+		do     func()
+	}{{50, w.write}, {20, func() { w.flush() }}, {30, w.step}, {8, w.pass}, {4, w.expire}, {6, w.endStep}, {3, w.compact}}
+	for i := range 700 {
+		n := w.rng.IntN(121)
+		for _, s := range steps {
+			if n -= s.weight; n < 0 {
+				s.do()
+				break
+			}
+		}
+		if i%10 == 0 {
+			w.compare(i)
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d, operation %d", seed, i)
+		}
+	}
+	w.compare(-1)
+	if w.joins < 5 {
+		t.Errorf("only %d joins", w.joins)
+	}
+}
+
+func (w *randomJoins) write() {
+	for range 1 + w.rng.IntN(4) {
+		table := 1 + w.rng.Uint64N(3)
+		day := int64(w.now.get() / (24 * time.Hour))
+		if w.rng.IntN(10) == 0 {
+			day -= w.rng.Int64N(3)
+		}
+		w.seq++
+		at := max(day, 0)*86400 + w.rng.Int64N(86400)
+		text := fmt.Sprintf("row %d of table %d", w.seq, table)
+		h := head(table, 100+w.seq, uint64(at))
+		w.mustPut(batch(h, text))
+		if w.rows[table] == nil {
+			w.rows[table] = map[string]int64{}
+		}
+		w.rows[table][text] = h.MinTime
+	}
+}
+
+func (w *randomJoins) step() {
+	if err := w.mover.Step(wait(w.t)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *randomJoins) pass() { w.now.add(time.Duration(1+w.rng.IntN(12)) * time.Hour) }
+
+func (w *randomJoins) expire() {
+	table := 1 + w.rng.Uint64N(3)
+	before := (int64(w.now.get()/time.Second) - 3*86400 - w.rng.Int64N(86400)) * 1000
+	if before <= w.before[table] || w.rows[table] == nil {
+		return
+	}
+	w.before[table] = before
+	e := rules.Entry{Kind: rules.KindExpire, Cutoffs: []rules.Cutoff{{TableID: table, Before: before}}}
+	if err := w.propose(&e); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// endStep ends the process during a step of the mover, or restarts it.
+func (w *randomJoins) endStep() {
+	ctx, cancel := context.WithCancel(wait(w.t))
+	defer cancel()
+	w.left, w.end = 1+w.rng.IntN(15), cancel
+	_ = w.mover.Step(ctx)
+	w.end = nil
+	if w.rng.IntN(3) == 0 {
+		return // only the step ended
+	}
+	w.crash()
+	if w.rng.IntN(2) == 0 {
+		w.disk.Crash(50)
+	}
+	w.opened = openShard(w.t, w.cfg)
+	w.stopCompactor()
+}
+
+func (w *randomJoins) compact() {
+	if err := w.compactNow(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *randomJoins) compare(i int) {
+	w.t.Helper()
+	for table, want := range w.rows {
+		got, _ := w.allRows(w.dir, table)
+		for k := 1; k < len(got); k++ {
+			if got[k] == got[k-1] {
+				w.t.Errorf("operation %d: %q is there twice", i, got[k])
+			}
+		}
+		for text, at := range want {
+			if _, is := slices.BinarySearch(got, text); !is && at >= w.before[table] {
+				w.t.Errorf("operation %d: %q is missing", i, text)
+			}
+		}
+		for _, text := range got {
+			if _, known := want[text]; !known {
+				w.t.Errorf("operation %d: %q was not written", i, text)
+			}
+		}
+	}
+}
