@@ -22,9 +22,9 @@ func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.
 	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
 	out.Problems = []clusterapi.Problem{{
 		Severity: critical,
-		Text: fmt.Sprintf("no leader of the metadata group answers (%v); this is the last state that this node received. "+
-			"Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change",
-			snap.Spell(err.Error())),
+		Text: fmt.Sprintf("no leader of the metadata group answers. Rows are still written and read where their shards "+
+			"work. Tables cannot be created or changed. What is shown is the last state that this node received. The "+
+			"error was: %s", snap.Spell(err.Error())),
 		Advice: adviseLeaderless(snap, self),
 	}}
 	return out
@@ -41,9 +41,8 @@ func adviseLeaderless(snap *snapshot.Snapshot, self string) string {
 	if len(others) == 0 {
 		return "no other node has the role meta: check the log of this node, and whether its disk is full or slow"
 	}
-	return fmt.Sprintf("check which of the other nodes with the role meta (%s) run, and start the stopped ones: more "+
-		"than "+
-		"half of the voters must answer; if they are lost for good, see 'cordwood recover --help'", snap.Labels(others))
+	return fmt.Sprintf("check which of the other nodes with the role meta (%s) run, and start the stopped ones. More "+
+		"than half of the voters must answer. If they are lost for good, see 'cordwood recover --help'", snap.Labels(others))
 }
 
 // Describe lists the nodes, shards and running operations of the cluster.
