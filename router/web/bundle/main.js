@@ -1,1 +1,1 @@
-import"./chunk-LEE4G5GQ.js";
+import"./chunk-2YIKYOBC.js";

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { guessAxes, roundTicks, seriesOf, stacked } from '../app/lib/plot.js';
-import { segmentsRead, toCSV, toTSV, withoutFormulas } from '../app/lib/results.js';
+import { nearestIn, segmentsRead, toCSV, toTSV, withName, withoutFormulas } from '../app/lib/results.js';
 import { isQuery, lossOf } from '../app/lib/statements.js';
 import { colourSql, sqlPieces } from '../app/lib/sqltext.js';
 
@@ -132,4 +132,19 @@ test('for spreadsheets, texts that look like formulas have an apostrophe in fron
     ['plain', null, "'-"],
   ]);
   assert.equal(toTSV(columns, tame.rows).split('\n')[0], `'=1+1\t-5\t{"a":"=1"}`);
+});
+
+test('names that an error proposes take the place of the wrong one', () => {
+  for (const [statement, message, names, mended] of [
+    ['SELECT statu FROM big', 'there is no column "statu"; the nearest names are "status", "ts" (position 7)', ['status', 'ts'], 'SELECT status FROM big'],
+    ['SELECT x FROM bigg', 'table public.bigg does not exist; did you mean "big"?', ['big'], 'SELECT x FROM big'],
+    ['SELECT cuont(*)', 'the function cuont does not exist; did you mean "count"? (position 7)', ['count'], 'SELECT count(*)'],
+    ["SELECT 'hots', hots", 'there is no column "hots"; the nearest names are "Host" (position 15)', ['Host'], 'SELECT \'hots\', "Host"'],
+    ['SELECT "a.b"', 'there is no column "a.b"; the nearest names are "ab" (position 7)', ['ab'], 'SELECT ab'],
+    ['SELECT b.hosst FROM big b', '"b" has no column "hosst" (position 7)', [], ''],
+  ]) {
+    assert.deepEqual(nearestIn(message), names);
+    if (mended) assert.equal(withName(statement, message, names[0]), mended);
+  }
+  assert.equal(withName('SELECT 1', 'the statement takes too long', 'x'), 'SELECT 1');
 });

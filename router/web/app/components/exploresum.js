@@ -24,6 +24,12 @@ export function Sum({ stores, since }) {
   return html`<section class="sum" aria-label="Total" aria-live="polite">
       ${hits && html`<h2 data-ui="total">${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} ${hits.total === 1 ? 'row' : 'rows'}</h2>`}
       ${
+        hits?.exact === false &&
+        !explore.hits.since.value &&
+        html`<button class="text go" data-ui="count-exactly" title="The number is an estimate from a sample; counting every row takes longer"
+        onClick=${() => void explore.countExactly()}>Count exactly</button>`
+      }
+      ${
         since > 0
           ? html`<${Elapsed} since=${since} onCancel=${explore.cancel} slow=${!said && html`<${WhySlow} explore=${explore} />`} />`
           : html`<span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>`

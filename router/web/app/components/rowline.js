@@ -34,7 +34,7 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
     <em role="gridcell">${levelWord(level, word, shape.scheme)}</em>
     ${columns.map(
       (/** @type {string} */ name) =>
-        html`<span class="src" role="gridcell" style=${{ width: `${widths.get(name)}px` }}>${visible(valueText(valueOf(row, name)).slice(0, 200))}</span>`,
+        html`<span class=${`src ${shape.numbers?.has(name) ? 'r' : ''}`} role="gridcell" style=${{ width: `${widths.get(name)}px` }}>${visible(valueText(valueOf(row, name)).slice(0, 200))}</span>`,
     )}
     <p role="gridcell" data-ui="row-line"><${Marked} text=${line.message} marks=${marks} lines=${lines} />${cut && html`<i> … of ${formatBytes(cut)}</i>`}${line.rest.map(
       (field, i) => html`${(i > 0 || line.message) && ' '}<b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} lines=${lines} />`,

@@ -77,14 +77,20 @@ export function Rows(props) {
     event.preventDefault();
   }
 
-  const heads = columns.map((name) => ({ id: name, name: visible(leafName(name)), title: name, width: /** @type {number} */ (widths.get(name)) }));
+  const heads = columns.map((name) => ({
+    id: name,
+    name: visible(leafName(name)),
+    title: name,
+    width: /** @type {number} */ (widths.get(name)),
+    number: shape.numbers?.has(name),
+  }));
   return html`<div class="colhead" role="group" aria-label="Columns">
       <span>time, ${zone}</span><span>level</span>
       ${
         columnTools
           ? html`<${ColumnHeads} columns=${heads} onMove=${columnTools.onMove}
             onWidth=${(/** @type {number} */ i, /** @type {number} */ width) => columnTools.onWidth(columns[i], width)} />`
-          : heads.map((c) => html`<span class="col" style=${{ width: `${c.width}px` }} title=${c.title}>${c.name}</span>`)
+          : heads.map((c) => html`<span class=${`col ${c.number ? 'r' : ''}`} style=${{ width: `${c.width}px` }} title=${c.title}>${c.name}</span>`)
       }
       <span>${shape.message ? `${shape.message} and the rest` : 'fields'}</span>
     </div>

@@ -4,6 +4,7 @@ import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, formatDuration, noFormulas, visible, visibleLines } from '../lib/format.js';
 import { orderOf, toCSV, toJSON, toTSV, withoutFormulas } from '../lib/results.js';
+import { isNumeric } from '../lib/shape.js';
 import { cellText, changesIn, splitStatements } from '../lib/statements.js';
 import { ColumnHeads } from './columnheads.js';
 import { copyText } from './copy.js';
@@ -206,11 +207,6 @@ function fullText(value, type) {
   } catch {
     return text; // it only begins like JSON
   }
-}
-
-/** Reports whether the values of a type are numbers: large ones come as texts. @param {string} type */
-function isNumeric(type) {
-  return /^(U?Int|Float|Decimal)/.test(type);
 }
 
 /** @param {SqlResult} answer */

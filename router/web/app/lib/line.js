@@ -14,6 +14,7 @@ const mostCharacters = 400;
  * @property {string | null} message
  * @property {string[]} order the other fields
  * @property {Set<string>} [json] columns whose values are objects of JSON, with fields of their own
+ * @property {Set<string>} [numbers] columns of numbers
  */
 
 /**

@@ -1,5 +1,6 @@
 // The rows of an answer to a statement: their order, and how they are exported.
 
+import { quoteName } from './sqlquote.js';
 import { cellText } from './statements.js';
 
 /** @typedef {{name: string, type: string}} Column */
@@ -106,6 +107,33 @@ export function faultAt(statement, message) {
   if (!place) return null;
   const before = statement.split('\n').slice(0, Number(place[1]) - 1);
   return before.reduce((sum, line) => sum + line.length + 1, 0) + Number(place[2]) - 1;
+}
+
+/**
+ * The names that an error of the server proposes for a wrong one.
+ * @param {string} message
+ */
+export function nearestIn(message) {
+  const list = /the nearest names? (?:is|are) ((?:"[^"]+"(?:, )?)+)|did you mean ((?:"[^"]+"(?:, | or )?)+)\?/.exec(message);
+  return [...(list?.[1] ?? list?.[2] ?? '').matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+}
+
+/**
+ * Writes another name in the place of the one that an error says is wrong; the statement stays the same if it is not there.
+ * @param {string} statement
+ * @param {string} message
+ * @param {string} name
+ */
+export function withName(statement, message, name) {
+  const wrong = /there is no column "(.+?)"|the function (\S+) does not exist|\btable (?:\S+\.)?(\S+) does not exist/.exec(message);
+  const written = wrong?.[1] ?? wrong?.[2] ?? wrong?.[3];
+  if (!written) return statement;
+  const escaped = written.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  const from = faultAt(statement, message) ?? 0;
+  const found = new RegExp(`"${escaped}"|(?<![\\w"])${escaped}(?![\\w"])`, 'i').exec(statement.slice(from));
+  if (!found) return statement;
+  const at = from + found.index;
+  return statement.slice(0, at) + (/^[a-z_]\w*$/.test(name) ? name : quoteName(name)) + statement.slice(at + found[0].length);
 }
 
 /**

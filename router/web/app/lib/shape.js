@@ -16,6 +16,11 @@ export function withPaths(fields) {
   });
 }
 
+/** Reports whether the values of a type are numbers: large ones come as texts. @param {string} type */
+export function isNumeric(type) {
+  return /^(U?Int|Float|Decimal)/.test(type);
+}
+
 /** The field with the table of each row, which the server has for a search of several tables. */
 export const tableField = { name: '_table', type: 'String', index: null, role: null, fill: 1, unique: 0, rank: 0, json_paths: /** @type {string[]} */ ([]) };
 
@@ -37,5 +42,6 @@ export function shapeOf(answer) {
     message,
     order: order.filter((name) => !skipped.has(name)),
     json: new Set(answer.fields.filter((f) => f.type === 'Json').map((f) => f.name)),
+    numbers: new Set(answer.fields.filter((f) => isNumeric(f.type ?? '')).map((f) => f.name)),
   };
 }

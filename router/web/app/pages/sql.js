@@ -40,7 +40,11 @@ export function SqlPage({ stores }) {
   function run() {
     const element = /** @type {HTMLTextAreaElement} */ (area.current);
     const { selectionStart: from, selectionEnd: to, value } = element;
-    const statement = from < to ? value.slice(from, to).trim() : statementAt(value, from);
+    return runOne(from < to ? value.slice(from, to).trim() : statementAt(value, from));
+  }
+
+  /** @param {string} statement */
+  function runOne(statement) {
     if (!statement) return toast('There is no statement to run.');
     if (changesIn(statement).length > 0) setAsked(statement);
     else void sql.run(statement);
@@ -87,7 +91,7 @@ export function SqlPage({ stores }) {
       html`<p class="quiet none" role="status" data-ui="cancelled">The statement was cancelled. <button class="text go"
       data-ui="retry" onClick=${tab.latest.again}>Run it again</button></p>`
     }
-    <${ErrorPanel} latest=${tab.latest} what="The statement" />
+    <${ErrorPanel} latest=${tab.latest} what="The statement" onNearest=${(/** @type {string} */ name) => runOne(sql.correct(tab, name))} />
     ${answer && !tab.latest.error.value && html`<${Results} stores=${stores} tab=${tab} answer=${answer} />`}</div></div>
     ${
       asked &&

@@ -4,6 +4,7 @@ import { batch, signal } from '../../vendor/core.js';
 import { ApiError, isAbort } from '../lib/api.js';
 import { batchesOf, typeOfLines } from '../lib/batches.js';
 import { readLines } from '../lib/ndjson.js';
+import { tableTarget } from '../lib/sqlquote.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 /** @typedef {{name: string, size: number, sent: number, rows: number, refused: number, reasons: string[], error: string, done: boolean}} Sending */
@@ -11,6 +12,9 @@ import { readLines } from '../lib/ndjson.js';
 const mostBatch = 1 << 20;
 const mostShown = 50;
 const mostReasons = 5;
+const noTable = 4001; // the code of the error that says so
+const lastTime = '2261-12-31T00:00:00Z'; // no row is later
+const pause = 1000; // ms between counts, and before the next try
 
 /**
  * @param {object} with_
@@ -22,11 +26,13 @@ export function createAdding({ api, clock }) {
   const count = signal(0);
   const waits = signal(''); // what is waited for; empty: nothing
   const sending = signal(/** @type {Sending | null} */ (null));
+  let before = -1; // rows that the table had when the page began to wait; -1: not known
   let following = new AbortController();
   let upload = new AbortController();
 
   /**
-   * Follows a table until it is there, and then its rows.
+   * Follows a table until it is there, and then its rows. The number of rows that have arrived is by how much those of
+   * the table have become more: so a row counts whatever its time is, and once, also if the connection breaks.
    * @param {string} db
    * @param {string} table
    */
@@ -34,34 +40,69 @@ export function createAdding({ api, clock }) {
     following.abort();
     following = new AbortController();
     const { signal: stop } = following;
+    before = -1;
     batch(() => {
       rows.value = [];
       count.value = 0;
       waits.value = table;
     });
-    // Rows of the last minute count: a sender may have been quicker than the reader.
-    const query = new URLSearchParams({ db, table, shape: 'row', since: '60s' });
+    const query = new URLSearchParams({ db, table, shape: 'row' });
     while (!stop.aborted) {
       try {
+        await recount(db, table, stop);
         const response = await api.send({ path: `/v1/tail?${query}`, signal: stop });
-        if (response.body) await readRows(response.body);
+        await recount(db, table, stop); // of what came before the tail began
+        if (response.body) await readRows(response.body, () => recount(db, table, stop), stop);
       } catch (error) {
         if (isAbort(error)) return;
+        if (error instanceof ApiError && error.code === noTable) before = 0;
         // The table does not exist yet, or the server is down: try again.
       }
-      await clock.wait(1000, stop).catch(() => {});
+      await clock.wait(pause, stop).catch(() => {});
     }
   }
 
-  /** @param {ReadableStream<Uint8Array>} body */
-  async function readRows(body) {
+  /**
+   * Counts the rows that have arrived. If they came before the tail began, the newest of them are shown.
+   * @param {string} db
+   * @param {string} table
+   * @param {AbortSignal} stop
+   */
+  async function recount(db, table, stop) {
+    const { rows: counted } = await api.sql(`SELECT count(*) FROM ${tableTarget(db, table)}`, { db, signal: stop });
+    const total = Number(counted[0][0]);
+    if (before < 0) before = total;
+    const arrived = Math.max(0, total - before);
+    if (arrived > 0 && rows.value.length === 0) {
+      const body = { db, tables: [table], to: lastTime, limit: Math.min(arrived, mostShown) };
+      rows.value = (await api.json({ path: '/v1/explore/rows', body, signal: stop })).rows.reverse();
+    }
+    count.value = arrived;
+  }
+
+  /**
+   * @param {ReadableStream<Uint8Array>} body
+   * @param {() => Promise<void>} onRows
+   * @param {AbortSignal} stop
+   */
+  async function readRows(body, onRows, stop) {
+    let [counting, more] = [false, false];
+    const countSoon = async () => {
+      more = true;
+      if (counting) return;
+      counting = true;
+      while (more) {
+        more = false;
+        await onRows();
+        await clock.wait(pause, stop);
+      }
+      counting = false;
+    };
     for await (const { values } of readLines(body)) {
       const fresh = values.filter((line) => line.id);
       if (fresh.length === 0) continue;
-      batch(() => {
-        count.value += fresh.length;
-        rows.value = [...rows.value, ...fresh].slice(-mostShown);
-      });
+      rows.value = [...rows.value, ...fresh].slice(-mostShown);
+      countSoon().catch(() => (counting = false)); // the next rows, or the next tail, count them
     }
   }
 

@@ -20,6 +20,7 @@ import { createSelection } from './selection.js';
 /** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number, json_paths?: string[]}} Field */
 
 const longestWait = 60; // ms that the counts wait for the range of the rows
+const countTime = 600; // ms that exact counts of a run may take: with estimates after that, all is there within a second
 const firstOpen = 5; // fields that are open before somebody opens others
 
 /**
@@ -189,17 +190,21 @@ export function createExplore({ api, place, prefs, clock, session }) {
     else if (range.value) await newer.run(ask('hits', { ...scope(), from: range.value.to, to: null, by: null, buckets: 1 }));
   }
 
-  /** @param {ReturnType<typeof scope>} body */
-  function count(body) {
+  /**
+   * Counts the rows over time.
+   * @param {ReturnType<typeof scope>} body
+   * @param {{exact?: true}} [how] exact: however long it takes
+   */
+  function count(body, how = {}) {
     const by = named.by.value === 'none' ? null : named.by.value;
     const grouped = by === 'level' && !shape.value.scheme ? null : by;
-    return hits.run(ask('hits', { ...body, by: grouped, tz: prefs.zone.value, buckets: 120 }));
+    return hits.run(ask('hits', { ...body, ...how, by: grouped, tz: prefs.zone.value, buckets: 120, budget_ms: countTime }));
   }
 
   /** Asks for the values of the fields that are open, once rows are on screen. */
   async function countFields() {
     if (openFields.value.length === 0 || first.error.value) return;
-    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude' }));
+    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude', budget_ms: countTime }));
   }
 
   function firstFields() {
@@ -367,6 +372,8 @@ export function createExplore({ api, place, prefs, clock, session }) {
     open,
     loadOpened,
     countFields,
+    /** Counts again without an estimate. */
+    countExactly: () => count(scope(), { exact: true }),
     scope,
     search,
     /** Values that begin so, whatever the search is. @param {string} field @param {string} prefix */

@@ -1,8 +1,8 @@
 // SQL: texts in tabs, each with the answer to the statement that ran last.
 
 import { computed, effect, signal, untracked } from '../../vendor/core.js';
-import { isAbort } from '../lib/api.js';
-import { faultAt, segmentsRead } from '../lib/results.js';
+import { ApiError, isAbort } from '../lib/api.js';
+import { faultAt, nearestIn, segmentsRead, withName } from '../lib/results.js';
 import { tablesIn } from '../lib/sqlcomplete.js';
 import { quoteText } from '../lib/sqlquote.js';
 import { isQuery } from '../lib/statements.js';
@@ -136,6 +136,12 @@ export function createSql({ api, place, storage, clock, history }) {
       const place = error && begin >= 0 ? faultAt(ran.value, error.message) : null;
       return place === null ? null : begin + Math.min(place, Math.max(0, ran.value.length - 1));
     },
+    /** Writes another name for the wrong one of the statement that ran, and returns this statement. @param {Tab} of @param {string} name */
+    correct({ text, ran, latest }, name) {
+      const mended = withName(ran.value, latest.error.value?.message ?? '', name);
+      text.value = text.value.replace(ran.value, () => mended);
+      return mended;
+    },
     /** Asks for the columns of the tables that a statement names. @param {string} statement */
     describe(statement) {
       const named = tablesIn(statement, db());
@@ -177,6 +183,7 @@ export function createSql({ api, place, storage, clock, history }) {
           return answer;
         } catch (error) {
           ended(isAbort(error) ? { cancelled: true } : { failed: true });
+          if (error instanceof ApiError) error.nearest = nearestIn(error.message);
           throw error;
         }
       });
