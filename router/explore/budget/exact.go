@@ -80,8 +80,8 @@ func TryLarge(ctx context.Context, s *scope.Scope, extents map[uint64]*query.Ext
 		}
 		began := time.Now()
 		few, err := part(probing, probe)
-		// About half of the time for so few rows does not depend on their number, and the other count takes time, too.
-		if err == nil && !few && time.Since(began) > limit*4/probed {
+		// The other count takes time, too.
+		if err == nil && !few && time.Since(began) > fixedTime+limit*3/probed {
 			giveUp(errLate)
 		}
 	}()

@@ -50,7 +50,7 @@ func TestTryLarge(t *testing.T) {
 		probed    bool
 	}{
 		"soon":                  {all: 50 * ms, took: 50 * ms},
-		"in time":               {all: time.Second, part: 20 * ms, took: time.Second, probed: true},
+		"in time":               {all: time.Second, part: 100 * ms, took: time.Second, probed: true},
 		"in time, slow part":    {all: 300 * ms, part: time.Hour, took: 300 * ms, probed: true},
 		"slow":                  {all: time.Hour, part: 200 * ms, late: true, took: 300 * ms, probed: true},
 		"slow, of few":          {all: time.Hour, part: 200 * ms, few: true, late: true, took: limit, probed: true},

@@ -23,6 +23,8 @@ const (
 	probeSlices = 4
 	// Few is the number of rows in a probe below which an estimate would say little.
 	Few = 100
+	// fixedTime is about how much of the time of a probe does not depend on the number of its rows.
+	fixedTime = 25 * time.Millisecond
 	// headStart is the part of the time limit after which a probe begins.
 	headStart = 16
 )
