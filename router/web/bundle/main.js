@@ -1,1 +1,1 @@
-import"./chunk-2YIKYOBC.js";
+import"./chunk-KXFIWZZ5.js";

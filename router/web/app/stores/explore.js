@@ -20,7 +20,7 @@ import { createSelection } from './selection.js';
 /** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number, json_paths?: string[]}} Field */
 
 const longestWait = 60; // ms that the counts wait for the range of the rows
-const countTime = 600; // ms that exact counts of a run may take: with estimates after that, all is there within a second
+const countTime = 600; // ms that exact counts of a search may take: with estimates after that, all is there within a second
 const firstOpen = 5; // fields that are open before somebody opens others
 
 /**
@@ -71,6 +71,9 @@ export function createExplore({ api, place, prefs, clock, session }) {
   effect(() => {
     if (refused.value) [hits, facets, compiled].forEach((latest) => (latest.value.value = null));
   });
+
+  /** How long exact counts may take. The server keeps those of all rows, which are soon there, so they have its own limit. */
+  const countBudget = (/** @type {number} */ ms) => (state.value.q.trim() === '' ? {} : { budget_ms: ms });
 
   /** What every request of a run asks about. */
   function scope() {
@@ -198,13 +201,14 @@ export function createExplore({ api, place, prefs, clock, session }) {
   function count(body, how = {}) {
     const by = named.by.value === 'none' ? null : named.by.value;
     const grouped = by === 'level' && !shape.value.scheme ? null : by;
-    return hits.run(ask('hits', { ...body, ...how, by: grouped, tz: prefs.zone.value, buckets: 120, budget_ms: countTime }));
+    return hits.run(ask('hits', { ...body, ...how, by: grouped, tz: prefs.zone.value, buckets: 120, ...countBudget(countTime) }));
   }
 
   /** Asks for the values of the fields that are open, once rows are on screen. */
   async function countFields() {
     if (openFields.value.length === 0 || first.error.value) return;
-    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude', budget_ms: countTime }));
+    const budget = countBudget(hits.value.value?.exact === false ? countTime / 2 : countTime); // what took long takes long again
+    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude', ...budget }));
   }
 
   function firstFields() {
