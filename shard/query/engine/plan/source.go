@@ -145,10 +145,20 @@ type fileGroup struct {
 	far     bool
 }
 
-// filesOf groups the segments among parts. A file with runs of rows gets a group of its own. If it is cold, each run
-// does: with several runs in a condition, DuckDB reads the row groups between them too, which were not fetched.
+// maxRunScans is the maximum number of runs in local files that get scans of their own.
+const maxRunScans = 64
+
+// filesOf groups the segments among parts. A file with runs of rows gets a group of its own, and mostly each run does:
+// with several runs in a condition, DuckDB also reads the row groups between them, if another condition compares values.
+// In cold files these were not fetched.
 func (s *Source) filesOf(parts []Part) []*fileGroup {
 	var groups []*fileGroup
+	runs := 0
+	for i := range parts {
+		if parts[i].Segment != nil && parts[i].Segment.Cold == 0 {
+			runs += len(parts[i].Groups)
+		}
+	}
 	byKey := make(map[string]*fileGroup)
 	var last *query.Segment // the previous segment, for the previous group
 	var before *fileGroup
@@ -165,7 +175,7 @@ func (s *Source) filesOf(parts []Part) []*fileGroup {
 			columns: s.fileColumns(p.Segment), shared: p.Segment.Shared, runs: p.Groups, rank: p.Rank,
 			far: p.far, paths: []string{p.Segment.Path},
 		}
-		if p.Segment.Cold > 0 && len(p.Groups) > 1 {
+		if len(p.Groups) > 1 && (p.Segment.Cold > 0 || runs <= maxRunScans) {
 			for _, run := range p.Groups {
 				one := *g
 				one.runs = []rowRun{run}
