@@ -2,11 +2,13 @@ package cluster
 
 import (
 	"crypto/md5"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"cordwood/router/httpapi/clusterapi"
 	"cordwood/shard/cold/bucket/buckettest"
 )
 
@@ -389,6 +392,25 @@ func (x *scale) run(n *Node, sql string) (requests int, bytes int64, took time.D
 	return after.Requests["GET"] - before.Requests["GET"], after.Sent - before.Sent, took, fmt.Sprint(rows)
 }
 
+// moved returns nil if all replicas are ready, and none is on a node. The node itself stays a member until it was
+// silent for so long that it cannot be alive.
+func (x *scale) moved(from string) error {
+	a, err := x.c.Nodes[0].Do("GET", "/v1/cluster", nil)
+	if err != nil {
+		return err
+	}
+	var s clusterapi.Status
+	if err := json.Unmarshal(a.Body, &s); err != nil {
+		return fmt.Errorf("%d %s: %w", a.Status, a.Body, err)
+	}
+	for _, sh := range s.Shards {
+		if sh.State != "ok" || len(sh.Replicas) != 3 || len(sh.Unready) > 0 || slices.Contains(sh.Replicas, from) {
+			return fmt.Errorf("shard %d is %s with replicas %q", sh.ID, sh.State, sh.Replicas)
+		}
+	}
+	return nil
+}
+
 // addNode adds a node, drains another one onto it, and says how long the replicas take and what they read.
 func (x *scale) addNode() {
 	before := x.proxy.Counts()
@@ -402,17 +424,18 @@ func (x *scale) addNode() {
 	}
 	took := time.Since(begin)
 	lost.Kill()
-	var moved time.Duration
+	begin = time.Now()
 	Eventually(x.t, 2*time.Minute, func() error { // the new node has to be known, and the other one missed
-		begin := time.Now()
-		_, err := command(x.t, "node", "decommission", "--yes", "--wait", former.NodeID, "--server", x.c.Nodes[0].HTTP)
-		moved = time.Since(begin)
+		_, err := command(x.t, "node", "decommission", "--yes", former.NodeID, "--server", x.c.Nodes[0].HTTP)
 		return err
 	})
+	accepted := time.Since(begin)
+	Eventually(x.t, 2*time.Minute, func() error { return x.moved(former.NodeID) })
+	moved := time.Since(begin)
 	after := x.proxy.Counts()
-	x.t.Logf("a new node is ready after %v, and has the replicas of a lost one after %v; "+
-		"%d requests and %d bytes at the bucket",
-		took.Round(time.Millisecond), moved.Round(time.Millisecond),
+	x.t.Logf("a new node is ready after %v; %v after a node was killed it can be decommissioned, and its replicas are ready "+
+		"on the new one after %v; %d requests and %d bytes at the bucket",
+		took.Round(time.Millisecond), accepted.Round(time.Millisecond), moved.Round(time.Millisecond),
 		after.Requests["GET"]-before.Requests["GET"], after.Sent-before.Sent)
 	x.want(n, "the new node", "SELECT count(*), min(n), max(n) FROM app", fmt.Sprintf("[[%d 0 %d]]", x.rows, x.rows-1))
 }
