@@ -37,6 +37,8 @@ type objectStorage struct {
 	// once sends each request once; guard repeats them.
 	once  bucket.Bucket
 	guard *bucket.Guard
+	// forRows is where the shards store rows.
+	forRows bucket.Bucket
 	// note is the file that says which directory the location was, if it is one.
 	note string
 	// dir is the folder of the cache.
@@ -77,6 +79,7 @@ func (n *node) openObjectStorage() error {
 		once: b, guard: bucket.NewGuard(b, bucket.GuardConfig{}), note: n.cfg.Path(StorageFile),
 		checked: make(chan struct{}),
 	}
+	o.forRows = bucket.Paced(checkedBucket{o.guard.WithWrites(moverWrites), o.checked}, int64(cfg.UploadRate))
 	if n.cfg.Has(config.RoleShard) {
 		if err := n.openCache(o); err != nil {
 			return err
@@ -143,7 +146,7 @@ func (n *node) tier() *tier.Tier {
 	}
 	cluster, _ := n.data.Cluster()
 	return &tier.Tier{
-		Bucket: checkedBucket{n.objects.guard.WithWrites(moverWrites), n.objects.checked}, Cluster: cluster,
+		Bucket: n.objects.forRows, Cluster: cluster,
 		Node:     n.describe(),
 		Tables:   func(t *schema.Table) bool { return t.Options[schema.OptionCold] != "false" },
 		CutBytes: int64(n.cfg.Objects.UploadBytes), UploadAfter: n.cfg.Objects.UploadAfter,

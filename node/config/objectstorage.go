@@ -28,6 +28,8 @@ type ObjectStorage struct {
 	LocalFor time.Duration
 	// UploadBytes is the size of the segments of a table from which its rows go earlier. Default 256MiB.
 	UploadBytes ByteSize
+	// UploadRate is the maximum number of bytes of objects that this node sends in a second; 0 means any number.
+	UploadRate ByteSize
 	// IcebergEvery is how often tables with the option iceberg are committed. Default 10m.
 	IcebergEvery time.Duration
 }
@@ -44,6 +46,9 @@ const (
 
 // minCache is the smallest useful size of the cache: a query needs all that it reads at once.
 const minCache = 64 << 20
+
+// minUploadRate is the smallest useful rate: an object of 192 MiB takes three minutes.
+const minUploadRate = 1 << 20
 
 // flags declares the settings on fs.
 func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
@@ -66,6 +71,8 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 	o.UploadBytes = defaultUploadBytes
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
+	fs.Var(&o.UploadRate, "object-storage-upload-rate", "bytes per second that the node sends to object storage, for all "+
+		"shards together; 0: as many as it can")
 }
 
 // S3Flags declares the flags for the access to an S3 service. Their names begin with prefix.
@@ -98,6 +105,7 @@ func (o *ObjectStorage) check(f *faults) {
 			{"local-for", o.LocalFor != defaultLocalFor},
 			{"upload-after", o.UploadAfter != defaultUploadAfter},
 			{"upload-bytes", o.UploadBytes != defaultUploadBytes},
+			{"upload-rate", o.UploadRate != 0},
 		} {
 			if s.set {
 				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)
@@ -116,6 +124,9 @@ func (o *ObjectStorage) check(f *faults) {
 	}
 	if o.UploadBytes < 1<<20 {
 		f.add("--object-storage-upload-bytes %s: want at least 1MiB", o.UploadBytes)
+	}
+	if o.UploadRate != 0 && o.UploadRate < minUploadRate {
+		f.add("--object-storage-upload-rate %s: want at least %s, or 0", o.UploadRate, ByteSize(minUploadRate))
 	}
 	if o.LocalFor < 0 {
 		f.add("--object-storage-local-for %s: want a positive duration, or 0", o.LocalFor)
