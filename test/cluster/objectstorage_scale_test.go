@@ -433,8 +433,8 @@ func (x *scale) addNode() {
 	Eventually(x.t, 2*time.Minute, func() error { return x.moved(former.NodeID) })
 	moved := time.Since(begin)
 	after := x.proxy.Counts()
-	x.t.Logf("a new node is ready after %v; %v after a node was killed it can be decommissioned, and its replicas are ready "+
-		"on the new one after %v; %d requests and %d bytes at the bucket",
+	x.t.Logf("a new node is ready after %v; %v after a node was killed it can be decommissioned, and its replicas are "+
+		"ready on the new one after %v; %d requests and %d bytes at the bucket",
 		took.Round(time.Millisecond), accepted.Round(time.Millisecond), moved.Round(time.Millisecond),
 		after.Requests["GET"]-before.Requests["GET"], after.Sent-before.Sent)
 	x.want(n, "the new node", "SELECT count(*), min(n), max(n) FROM app", fmt.Sprintf("[[%d 0 %d]]", x.rows, x.rows-1))

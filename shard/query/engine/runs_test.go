@@ -25,7 +25,8 @@ func idColumns() []schema.Column {
 	return columns
 }
 
-// segmentOf writes rows to a segment with row groups of 100 rows, in the layout of object storage, in a folder below dir.
+// segmentOf writes rows to a segment with row groups of 100 rows, in the layout of object storage, in a folder below
+// dir.
 func segmentOf(t *testing.T, dir string, columns []schema.Column, order uint64, rows [][]any) query.Segment {
 	t.Helper()
 	dir, err := os.MkdirTemp(dir, "segment")

@@ -149,8 +149,8 @@ type fileGroup struct {
 const maxRunScans = 64
 
 // filesOf groups the segments among parts. A file with runs of rows gets a group of its own, and mostly each run does:
-// with several runs in a condition, DuckDB also reads the row groups between them, if another condition compares values.
-// In cold files these were not fetched.
+// with several runs in a condition, DuckDB also reads the row groups between them, if another condition compares
+// values. In cold files these were not fetched.
 func (s *Source) filesOf(parts []Part) []*fileGroup {
 	var groups []*fileGroup
 	runs := 0
