@@ -95,6 +95,39 @@ func pages(t *testing.T, n *Node, req map[string]any, between func()) []explored
 	}
 }
 
+// TestExploreDroppedColumn changes the columns of a table between two pages of rows with the same time. New columns
+// change nothing. If a column is dropped, the rows are in another order, so the cursor is refused.
+func TestExploreDroppedColumn(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	run(t, n, "CREATE TABLE app (ts TIMESTAMP(0) TIME INDEX, n BIGINT, old STRING) WITH (append_mode = 'true')")
+	var values []string
+	for i := range 300 {
+		values = append(values, fmt.Sprintf("('2026-01-05 10:00:00', %d, 'x')", i))
+	}
+	run(t, n, "INSERT INTO app VALUES "+strings.Join(values, ", "))
+	scope := map[string]any{"tables": []string{"app"}, "limit": 100}
+	seen := map[float64]bool{}
+	var page explored
+	explore(t, n, "rows", scope, 200, &page)
+	for i, change := range []string{"ADD COLUMN new STRING", "DROP COLUMN old"} {
+		for _, row := range page.Rows {
+			seen[row.V["n"].(float64)] = true
+		}
+		if len(seen) != 100*(i+1) || page.Next == nil {
+			t.Fatalf("%d rows on %d pages", len(seen), i+1)
+		}
+		run(t, n, "ALTER TABLE app "+change)
+		next, status := with(scope, "cursor", *page.Next), []int{200, 400}[i]
+		page = explored{}
+		explore(t, n, "rows", next, status, &page)
+	}
+	if !strings.Contains(page.Error, "a column of the table was dropped") {
+		t.Error(page.Error)
+	}
+}
+
 // TestExploreRows reads tables page by page, in both orders, while rows are added. Every existing row must be
 // returned once, in one order, including rows with the same time.
 func TestExploreRows(t *testing.T) {

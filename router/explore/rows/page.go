@@ -67,7 +67,8 @@ func begin(s *scope.Scope, req *Request, of uint64) (*cursor, error) {
 		}
 		if c.of != of || c.newest != req.Newest {
 			return nil, errs.New(errs.InvalidArguments,
-				"the cursor belongs to another search: send it with the scope and the order of the answer that it comes from")
+				"the cursor belongs to another search, or a column of the table was dropped: send it with the scope and the "+
+					"order of the answer that it comes from, or send the request without it")
 		}
 		if age := req.Now.Sub(c.issued); age > cursorLife || age < -cursorLife {
 			return nil, errs.New(errs.InvalidArguments, "the cursor is older than an hour: send the request without it, or "+

@@ -361,12 +361,14 @@ func (s *Scope) MaxValueBytes() (int, error) {
 	return *n, nil
 }
 
-// Fingerprint returns a hash of everything that determines the rows of the scope, except the range.
+// Fingerprint returns a hash of everything that determines the rows of the scope and their ids, except the range. New
+// columns do not change it, because they are null in rows that exist. Dropped columns do.
 func (s *Scope) Fingerprint() uint64 {
 	h := xxhash.New()
 	parts := []string{s.Database, s.req.Query, strings.TrimSpace(s.req.Where), s.req.Message, s.req.Level}
 	for _, t := range s.Tables {
-		parts = append(parts, t.Def.Name)
+		dropped := int(t.Def.NextColumnID) - len(t.Def.Columns) // and a constant
+		parts = append(parts, t.Def.Name, strconv.Itoa(dropped))
 	}
 	for _, part := range parts {
 		_, _ = h.WriteString(strconv.Quote(part)) // it never fails
