@@ -321,7 +321,7 @@ func (p *Plan) openUnits(units []unit, index *schema.Column, rows int64) []unit 
 // withoutCold returns the border of the largest attempt that reads no cold segment, and how many rows it reads at
 // least. Without cold segments, and if they have all of the time, it returns no rows.
 func (q *newest) withoutCold(units []unit) (at, rows int64) {
-	at, any := int64(math.MinInt64), false
+	at, cold := int64(math.MinInt64), false
 	if q.Oldest {
 		at = math.MaxInt64
 	}
@@ -329,12 +329,12 @@ func (q *newest) withoutCold(units []unit) (at, rows int64) {
 		switch {
 		case !u.closed:
 		case q.Oldest:
-			at, any = min(at, Plus(u.min, -1)), true
+			at, cold = min(at, Plus(u.min, -1)), true
 		default:
-			at, any = max(at, Plus(u.max, 1)), true
+			at, cold = max(at, Plus(u.max, 1)), true
 		}
 	}
-	if !any {
+	if !cold {
 		return at, 0
 	}
 	for _, u := range units {
