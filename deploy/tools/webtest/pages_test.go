@@ -117,6 +117,24 @@ func TestAddData(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 record was refused')`)
 }
 
+// TestAddDataOlder waits for the rows of a table whose times are in the past: they create the table before the page can
+// follow it, and they count and are shown all the same.
+func TestAddDataOlder(t *testing.T) {
+	s := start(t)
+	b := open(t, s.url+"/dashboard/add?t=older")
+	b.until(`document.querySelector('[data-ui=first-row]').textContent.includes('Waiting for the first row in older')`)
+	b.until(`performance.getEntriesByType('resource').some((r) => r.name.endsWith('/v1/sql'))`) // it has counted none
+	for i, said := range []string{"3 rows arrived in older", "6 rows arrived in older"} {
+		rows := logs(3)
+		for _, row := range rows {
+			row["ts"], row["n"] = time.Now().Add(-24*time.Hour).UnixMilli(), i
+		}
+		s.ingest("older", rows...)
+		b.until(`document.querySelector('[data-ui=first-row]').textContent.includes(` + quote(said) + `)`)
+		b.until(`document.querySelectorAll('[data-ui=first-row] [data-ui=row]').length === ` + fmt.Sprint(3*i+3))
+	}
+}
+
 // TestAddDataNames checks that the page proposes a table that does not exist, and says what a table and a pipeline are,
 // before a row is sent.
 func TestAddDataNames(t *testing.T) {

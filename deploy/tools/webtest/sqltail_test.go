@@ -28,6 +28,18 @@ func TestTailFault(t *testing.T) {
 	b.until(`!document.querySelector('.coloured .wrong')`)
 }
 
+// TestSQLNearest takes the name that an error proposes for a wrong one: it is written into the statement, which runs.
+func TestSQLNearest(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(3)...)
+	b := open(t, s.url+"/dashboard/sql?q=SELECT+hots+FROM+app")
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('[data-ui=nearest]').textContent === 'host'`)
+	b.click(`[data-ui=nearest]`)
+	b.until(`document.querySelector('[data-ui=result]').textContent.includes('web-1')`)
+	b.until(`document.querySelector('textarea').value === 'SELECT host FROM app'`)
+}
+
 // TestSQLAsks checks which texts need a confirmation: several selected statements of which one changes something, but
 // not a typing error. A view in the address that does not exist is ignored and named.
 func TestSQLAsks(t *testing.T) {

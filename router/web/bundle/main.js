@@ -1,1 +1,1 @@
-import"./chunk-KXFIWZZ5.js";
+import"./chunk-UZJ25EZI.js";

@@ -58,6 +58,13 @@ test('the rows that create the table count, before there is a tail', async () =>
   );
 });
 
+test('all rows of a table that was not there a moment ago count', async () => {
+  const page = waiting(2);
+  void page.adding.follow('public', 'app', { fresh: true });
+  await page.later();
+  assert.equal(page.adding.count.value, 2);
+});
+
 test('rows from before do not count, and none counts twice when the tail breaks', async () => {
   const page = waiting(5);
   await page.later();

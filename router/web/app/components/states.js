@@ -30,7 +30,7 @@ export function ErrorPanel({ latest, what, onPartial, onNearest, onText, inForm 
     <p><b>${what} failed:</b> ${said(error)}${latest.once && error.status === 0 && ' It may have been done all the same: look before you try again.'}</p>
     ${
       error.nearest.length > 0 &&
-      html`<p>Similar: ${error.nearest.map((name) =>
+      html`<p class="similar">Similar: ${error.nearest.map((name) =>
         onNearest
           ? html`<button type="button" class="text go" data-ui="nearest"
         onClick=${() => onNearest(name)}>${name}</button> `

@@ -34,7 +34,12 @@ export function AddPage({ stores }) {
   const wrongNames = wrongName({ db, table, pipeline });
   useEffect(() => {
     if (wrongNames) return undefined;
-    const timer = setTimeout(() => void adding.follow(db, table), 300); // no request while a name is typed
+    const follow = () => {
+      const { all, latest } = stores.tables;
+      const fresh = latest.value.value !== null && !all.value.some((t) => t.db === db && t.name === table);
+      void adding.follow(db, table, { fresh });
+    };
+    const timer = setTimeout(follow, 300); // no request while a name is typed
     return () => {
       clearTimeout(timer);
       adding.stop();

@@ -35,12 +35,13 @@ export function createAdding({ api, clock }) {
    * the table have become more: so a row counts whatever its time is, and once, also if the connection breaks.
    * @param {string} db
    * @param {string} table
+   * @param {{fresh?: boolean}} [how] fresh: there was no such table a moment ago, so all of its rows count
    */
-  async function follow(db, table) {
+  async function follow(db, table, { fresh = false } = {}) {
     following.abort();
     following = new AbortController();
     const { signal: stop } = following;
-    before = -1;
+    before = fresh ? 0 : -1;
     batch(() => {
       rows.value = [];
       count.value = 0;

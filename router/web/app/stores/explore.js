@@ -3,10 +3,10 @@
 import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { quoteFault, replaceBytes, valuesOf as chosenValues, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
-import { formatShare } from '../lib/format.js';
 import { shapeOf, tableField, withPaths } from '../lib/shape.js';
 import { joinNames } from '../lib/url.js';
 import { createColumns } from './columns.js';
+import { createCounts } from './counts.js';
 import { createExploreState, createNamedFields, exploreDefaults } from './explorestate.js';
 import { createLatest } from './latest.js';
 import { createNeighbours } from './neighbours.js';
@@ -20,7 +20,6 @@ import { createSelection } from './selection.js';
 /** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number, json_paths?: string[]}} Field */
 
 const longestWait = 60; // ms that the counts wait for the range of the rows
-const countTime = 600; // ms that exact counts of a search may take: with estimates after that, all is there within a second
 const firstOpen = 5; // fields that are open before somebody opens others
 
 /**
@@ -43,15 +42,11 @@ export function createExplore({ api, place, prefs, clock, session }) {
   });
   const { draft, begin: beginDraft } = createDraft(state, reload);
   const first = createLatest(clock);
-  const hits = createLatest(clock);
-  const facets = createLatest(clock);
   const compiled = createLatest(clock);
   const opened = createLatest(clock);
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
   const refresh = signal(0); // seconds between runs by themselves; 0: off
   const reads = createLatest(clock); // how much a run reads that takes long
-  const unfiltered = createLatest(clock); // how many rows the range has, whatever the search is
-  const newer = createLatest(clock); // how many rows came since the run
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = ''; // the tables whose fields are known
   let runs = 0;
@@ -65,15 +60,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
     return several.value && all.length > 0 ? [tableField, ...all] : all;
   });
   const marks = computed(() => wantedWords(state.value.q));
-  const total = computed(() => hits.value.value?.total ?? null);
   const refused = computed(() => first.error.value?.status === 400 || fields.error.value?.status === 400);
-  // Nothing that belongs to another search stands beside the error of this one.
-  effect(() => {
-    if (refused.value) [hits, facets, compiled].forEach((latest) => (latest.value.value = null));
-  });
-
-  /** How long exact counts may take. The server keeps those of all rows, which are soon there, so they have its own limit. */
-  const countBudget = (/** @type {number} */ ms) => (state.value.q.trim() === '' ? {} : { budget_ms: ms });
 
   /** What every request of a run asks about. */
   function scope() {
@@ -98,6 +85,12 @@ export function createExplore({ api, place, prefs, clock, session }) {
     return (/** @type {AbortSignal} */ signal) => api.json({ path: `/v1/explore/${path}`, body, signal });
   }
 
+  const counts = createCounts({ ask, scope, state, by: named.by, shape, openFields, zone: prefs.zone, clock });
+  const { hits, facets, newer } = counts;
+  // Nothing that belongs to another search stands beside the error of this one.
+  effect(() => {
+    if (refused.value) [hits, facets, compiled].forEach((latest) => (latest.value.value = null));
+  });
   const rowList = createRowList({ ask, scope, state, first, clock, reload });
   const { list, more, begin } = rowList;
   const selection = createSelection({ list, state });
@@ -142,7 +135,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
       first.cancel(); // the panel says what is wrong with the fields
       return;
     }
-    await Promise.all([rows.then(rowList.beginAtRow).then(rowList.loadIfSeen), count(same)]);
+    await Promise.all([rows.then(rowList.beginAtRow).then(rowList.loadIfSeen), counts.countRows(same)]);
     await countFields();
   }
 
@@ -190,25 +183,12 @@ export function createExplore({ api, place, prefs, clock, session }) {
     const moves = from.startsWith('-') && (to === '' || to === 'now');
     if (view !== 'rows' || row !== '' || !moves || first.since.value || hits.since.value) return;
     if (atBegin && order === 'newest' && !picked.value && !unfolded.value) await run({ again: true });
-    else if (range.value) await newer.run(ask('hits', { ...scope(), from: range.value.to, to: null, by: null, buckets: 1 }));
+    else if (range.value) await counts.countNewer(range.value.to);
   }
 
-  /**
-   * Counts the rows over time.
-   * @param {ReturnType<typeof scope>} body
-   * @param {{exact?: true}} [how] exact: however long it takes
-   */
-  function count(body, how = {}) {
-    const by = named.by.value === 'none' ? null : named.by.value;
-    const grouped = by === 'level' && !shape.value.scheme ? null : by;
-    return hits.run(ask('hits', { ...body, ...how, by: grouped, tz: prefs.zone.value, buckets: 120, ...countBudget(countTime) }));
-  }
-
-  /** Asks for the values of the fields that are open, once rows are on screen. */
+  /** Counts the values of the fields that are open, once rows are on screen. */
   async function countFields() {
-    if (openFields.value.length === 0 || first.error.value) return;
-    const budget = countBudget(hits.value.value?.exact === false ? countTime / 2 : countTime); // what took long takes long again
-    await facets.run(ask('facets', { ...scope(), fields: openFields.value.slice(0, 24), top: 10, own: 'exclude', ...budget }));
+    if (!first.error.value) await counts.countValues();
   }
 
   function firstFields() {
@@ -304,6 +284,7 @@ export function createExplore({ api, place, prefs, clock, session }) {
 
   return {
     ...rowList,
+    ...counts,
     ...clicks,
     ...selection,
     ...neighbours,
@@ -312,35 +293,17 @@ export function createExplore({ api, place, prefs, clock, session }) {
     draft,
     fields,
     first,
-    hits,
-    facets,
     compiled,
     opened,
     range,
     shape,
     marks,
-    total,
     refused,
     openFields,
     refresh,
     refreshNow,
-    newer,
-    unfiltered,
-    countUnfiltered: () => unfiltered.run(ask('hits', { ...scope(), query: '', by: null, buckets: 1 })),
     reads,
     askReads: () => reads.run(ask('compile', { ...scope(), plan: true })),
-    /**
-     * Says how many of the rows have a value, if that was counted.
-     * @param {string} name
-     * @param {unknown} value
-     */
-    shareOf(name, value) {
-      const { rows, fields: counted } = facets.value.value ?? {};
-      const field = counted?.find((/** @type {any} */ f) => f.name === name);
-      const found = field?.values.find((/** @type {any} */ v) => v.value === value);
-      if (!found || !rows) return '';
-      return `${field.sampled ? '≈ ' : ''}${formatShare(found.count / rows)} of rows`;
-    },
     /** The search text, with a name in the place of what the server did not know. @param {string} name */
     replaceFault(name) {
       const at = (first.error.value ?? fields.error.value)?.at;
@@ -376,8 +339,6 @@ export function createExplore({ api, place, prefs, clock, session }) {
     open,
     loadOpened,
     countFields,
-    /** Counts again without an estimate. */
-    countExactly: () => count(scope(), { exact: true }),
     scope,
     search,
     /** Values that begin so, whatever the search is. @param {string} field @param {string} prefix */
