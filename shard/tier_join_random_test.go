@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,9 +29,32 @@ type randomJoins struct {
 	seq    uint64
 	rows   map[uint64]map[string]int64 // the times of rows, by table
 	before map[uint64]int64            // rows before it have expired
-	end    func()
-	left   int // steps of the mover until end
-	joins  int
+
+	mu    sync.Mutex // guards the fields below
+	end   func()
+	left  int // steps of the mover until end
+	joins int
+}
+
+// at is called before each step of the mover, also by goroutines that store objects.
+func (w *randomJoins) at(step string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if step == "replace" {
+		w.joins++
+	}
+	if w.end != nil {
+		if w.left--; w.left == 0 {
+			w.end()
+		}
+	}
+}
+
+// endAfter makes at call end after some steps; nil means never.
+func (w *randomJoins) endAfter(steps int, end func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.left, w.end = steps, end
 }
 
 // TestJoinRandom writes rows of several days in a random order, moves and joins them, lets some expire, and ends the
@@ -50,16 +74,7 @@ func TestJoinRandom(t *testing.T) {
 	cfg.FS, cfg.ShareBytes, cfg.SplitBytes = w.disk, 600, 1
 	cfg.Now = func() time.Time { return time.Unix(0, 0).Add(w.now.get()) }
 	cfg.Monotonic = w.now.get
-	cfg.atStep = func(step string) {
-		if step == "replace" {
-			w.joins++
-		}
-		if w.end != nil {
-			if w.left--; w.left == 0 {
-				w.end()
-			}
-		}
-	}
+	cfg.atStep = w.at
 	cfg.Tier.Grace = 48 * time.Hour
 	w.cfg = cfg
 	w.opened = openShard(t, cfg)
@@ -133,9 +148,9 @@ func (w *randomJoins) expire() {
 func (w *randomJoins) endStep() {
 	ctx, cancel := context.WithCancel(wait(w.t))
 	defer cancel()
-	w.left, w.end = 1+w.rng.IntN(15), cancel
+	w.endAfter(1+w.rng.IntN(15), cancel)
 	_ = w.mover.Step(ctx)
-	w.end = nil
+	w.endAfter(0, nil)
 	if w.rng.IntN(3) == 0 {
 		return // only the step ended
 	}

@@ -309,8 +309,8 @@ func TestJoinRefused(t *testing.T) {
 	}
 }
 
-// TestJoinFaults joins objects on an S3 server behind a proxy that injects faults, also into what is read, and compares
-// all rows.
+// TestJoinFaults joins objects on an S3 server behind a proxy that injects faults, also into what is read, and
+// compares all rows.
 func TestJoinFaults(t *testing.T) {
 	endpoint, name := buckettest.Serve(t)
 	for seed := range uint64(3) {
@@ -345,5 +345,58 @@ func TestJoinFaults(t *testing.T) {
 			t.Errorf("seed %d: the bucket has %q", seed, keys)
 		}
 		w.close()
+	}
+}
+
+// TestJoinLeaderEnds ends the leadership at each step of a join. The next leader gives the join up and joins the
+// objects itself, and all replicas agree.
+func TestJoinLeaderEnds(t *testing.T) {
+	t.Parallel()
+	for _, when := range joinSteps {
+		dir := bucket.NewDir(t.TempDir())
+		var end atomic.Pointer[func()]
+		at := func(step string) {
+			if f := end.Load(); step == when && f != nil && end.CompareAndSwap(f, nil) {
+				(*f)()
+			}
+		}
+		g := newGroup(t, func(_ string, cfg *Config) {
+			*cfg = joining(*cfg, watched{dir, func() error { at("stored"); return nil }})
+			cfg.atStep = at
+		}, "n1", "n2", "n3")
+		one := g.leader()
+		var want []string
+		for i := range uint64(4) {
+			text := fmt.Sprint("row", i)
+			g.put(batch(head(1, 9, i+1), text))
+			want = append(want, text)
+			one.flush()
+			if err := one.mover.Step(wait(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		handOver := func() {
+			for one.Leads() {
+				_ = one.StepDown(context.Background())
+			}
+		}
+		end.Store(&handOver)
+		_ = one.mover.Step(wait(t))
+		if end.Load() != nil {
+			t.Errorf("%s did not come", when)
+		}
+		g.move()
+		two := g.move()
+		c, sets := two.coldState()
+		if c.Open != nil || len(sets) != 1 || len(c.Dead) != 4 {
+			t.Errorf("%s: %d sets, %+v", when, len(sets), c)
+		}
+		for _, o := range append(g.followers(two), two) {
+			g.caughtUp(o)
+			rows, _ := o.allRows(dir, 1)
+			if d := cmp.Diff(want, rows); d != "" {
+				t.Errorf("%s: %s: %s", when, o.cfg.NodeID, d)
+			}
+		}
 	}
 }
