@@ -1,1 +1,1 @@
-import"./chunk-UZJ25EZI.js";
+import"./chunk-B7ND7GUL.js";

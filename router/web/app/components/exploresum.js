@@ -26,8 +26,7 @@ export function Sum({ stores, since }) {
       ${
         hits?.exact === false &&
         !explore.hits.since.value &&
-        html`<button class="text go" data-ui="count-exactly" title="The number is an estimate from a sample; counting every row takes longer"
-        onClick=${() => void explore.countExactly()}>Count exactly</button>`
+        html`<button class="text go" data-ui="count-exactly" onClick=${explore.countExactly}>Count exactly</button>`
       }
       ${
         since > 0

@@ -36,8 +36,8 @@ export function AddPage({ stores }) {
     if (wrongNames) return undefined;
     const follow = () => {
       const { all, latest } = stores.tables;
-      const fresh = latest.value.value !== null && !all.value.some((t) => t.db === db && t.name === table);
-      void adding.follow(db, table, { fresh });
+      const fresh = latest.value.value && !all.value.some((t) => t.db === db && t.name === table);
+      void adding.follow(db, table, { fresh: Boolean(fresh) });
     };
     const timer = setTimeout(follow, 300); // no request while a name is typed
     return () => {
@@ -269,7 +269,7 @@ function Waiting({ db, table, info }) {
     ${
       seconds >= patience &&
       html`<p class="quiet"
-      data-ui="first-help">Nothing has arrived. Look at the answer that the sender gets: the server says there why it refuses a request. With <b
-      class="mono">skip_error=true&on_reject=store</b> in the address to which the sender posts, the server keeps refused records, and they are shown here.</p>`
+      data-ui="first-help">Nothing has arrived. If the server refuses a request, its answer says why. With <b
+      class="mono">skip_error=true&on_reject=store</b> in the sender's address, refused records are kept and shown here.</p>`
     }`;
 }

@@ -14,7 +14,6 @@ const mostShown = 50;
 const mostReasons = 5;
 const noTable = 4001; // the code of the error that says so
 const lastTime = '2261-12-31T00:00:00Z'; // no row is later
-const pause = 1000; // ms between counts, and before the next try
 
 /**
  * @param {object} with_
@@ -59,7 +58,7 @@ export function createAdding({ api, clock }) {
         if (error instanceof ApiError && error.code === noTable) before = 0;
         // The table does not exist yet, or the server is down: try again.
       }
-      await clock.wait(pause, stop).catch(() => {});
+      await clock.wait(1000, stop).catch(() => {});
     }
   }
 
@@ -87,23 +86,19 @@ export function createAdding({ api, clock }) {
    * @param {AbortSignal} stop
    */
   async function readRows(body, onRows, stop) {
-    let [counting, more] = [false, false];
+    let counting = false;
     const countSoon = async () => {
-      more = true;
       if (counting) return;
       counting = true;
-      while (more) {
-        more = false;
-        await onRows();
-        await clock.wait(pause, stop);
-      }
+      await clock.wait(200, stop);
       counting = false;
+      await onRows();
     };
     for await (const { values } of readLines(body)) {
       const fresh = values.filter((line) => line.id);
       if (fresh.length === 0) continue;
       rows.value = [...rows.value, ...fresh].slice(-mostShown);
-      countSoon().catch(() => (counting = false)); // the next rows, or the next tail, count them
+      countSoon().catch(() => {}); // the next rows, or the next tail, count them
     }
   }
 
