@@ -38,6 +38,37 @@ func TestAppendJSONString(t *testing.T) {
 	}
 }
 
+// deadlines is a connection that notes its write deadline, and that during the first write.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	now, writing time.Time
+}
+
+func (d *deadlines) SetWriteDeadline(t time.Time) error { d.now = t; return nil }
+
+func (d *deadlines) Write(p []byte) (int, error) {
+	if d.writing.IsZero() {
+		d.writing = d.now
+	}
+	return d.ResponseRecorder.Write(p)
+}
+
+// TestReadingTime checks that a client that does not read an answer cannot keep it in memory forever.
+func TestReadingTime(t *testing.T) {
+	begin := time.Now()
+	for n, least := range map[int]time.Duration{10: readingTime, 16 << 20: readingTime + 64*time.Second} {
+		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		x, _ := Begin(d, httptest.NewRequest(http.MethodPost, "/", nil), slog.New(slog.DiscardHandler))
+		WriteJSON(x, http.StatusOK, make([]byte, n))
+		if got := d.writing.Sub(begin); got < least || d.writing.After(time.Now().Add(least+time.Second)) {
+			t.Errorf("%d bytes may be written for %s, want %s", n, got, least)
+		}
+		if !d.now.IsZero() {
+			t.Error("the deadline stays for the next request")
+		}
+	}
+}
+
 // TestQuotaAnswer checks the answer to a request beyond a quota: its figures, and when to try again.
 func TestQuotaAnswer(t *testing.T) {
 	q := errs.Quota{Database: "app", Name: "quota.tables", Limit: 2, Value: 3, Unit: "tables"}

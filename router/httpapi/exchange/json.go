@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // WriteJSON answers with JSON and a newline, so that a shell's prompt starts on a new line.
@@ -16,8 +17,24 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end)))
 	w.WriteHeader(status)
+	defer limitWriting(w, len(body))()
 	_, _ = w.Write(body) // the client may be gone, and nothing else needs the error
 	_, _ = w.Write(end)
+}
+
+// The time in which a client must have read an answer: a part for the answer as such, and more for each byte.
+const (
+	readingTime  = 30 * time.Second
+	slowestBytes = 256 << 10 // per second
+)
+
+// limitWriting ends the connection if the client does not read an answer of n bytes in time, because the answer stays
+// in memory until then. The function that it returns ends the limit.
+func limitWriting(w http.ResponseWriter, n int) (end func()) {
+	rc := http.NewResponseController(w)
+	// Some connections have no deadlines, and nothing can replace them.
+	_ = rc.SetWriteDeadline(time.Now().Add(readingTime + time.Duration(n)*time.Second/slowestBytes))
+	return func() { _ = rc.SetWriteDeadline(time.Time{}) }
 }
 
 // AppendJSONString appends s as a JSON string. Unlike encoding/json, it does not escape <, > and &, because people

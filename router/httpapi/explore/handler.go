@@ -15,6 +15,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/turns"
 	"cordwood/router/access"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
@@ -30,6 +31,8 @@ const maxBody = 64 << 10
 type Config struct {
 	// Source finds tables and runs SQL. Required.
 	Source scope.Source
+	// Gate limits the requests at a time, until their answers are sent. The default value is newGate's.
+	Gate *turns.Gate
 	// Timeout limits the time of requests without the header x-svc-timeout. The default value is 30 s.
 	Timeout time.Duration
 	// Now is the clock. The default value is time.Now.
@@ -48,12 +51,30 @@ func New(cfg Config) (*Handler, error) {
 		return nil, errors.New("explore: Config.Source must be set")
 	}
 	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.Gate = cmp.Or(cfg.Gate, newGate())
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	extents := budget.NewExtents(budget.Ask(cfg.Source), cfg.Now)
 	cfg.Source = cachedExtents{cfg.Source, extents}
 	return &Handler{cfg: cfg, fields: fields.New(cfg.Now)}, nil
+}
+
+// newGate returns a limit for the requests of all clients and of each. An answer may have 16 MiB. Without the limit,
+// clients that do not read theirs would fill the memory, because queries are only limited while they run.
+func newGate() *turns.Gate {
+	const atATime, waiting, maxWait = 32, 128, 10 * time.Second
+	return turns.New(turns.Config{Running: atATime, Waiting: waiting, MaxWait: maxWait})
+}
+
+// enter waits until a request may begin.
+func (h *Handler) enter(ctx context.Context) (leave func(), err error) {
+	leave, err = h.cfg.Gate.Enter(ctx, access.From(ctx).Share())
+	if errs.CodeOf(err) == errs.ShardBusy {
+		err = errs.New(errs.RateLimited, "too many requests to explore are in progress, or their answers are not read: try "+
+			"again later, or send fewer at the same time").WithRetryAfter(time.Second)
+	}
+	return leave, err
 }
 
 // cachedExtents is a source that caches the extents of tables for a short time.
@@ -89,11 +110,18 @@ func answering[T any](h *Handler, do func(ctx context.Context, c *call, req *T) 
 			ctx, cancel = context.WithTimeout(ctx, h.cfg.Timeout)
 			defer cancel()
 		}
+		leave := func() {}
+		defer func() { leave() }() // when the answer is sent
 		out, err := func() ([]byte, error) {
 			req := new(T)
 			if err := decode(w, r, req); err != nil {
 				return nil, err
 			}
+			left, err := h.enter(ctx)
+			if err != nil {
+				return nil, err
+			}
+			leave = left
 			v, err := do(ctx, c, req)
 			if err != nil {
 				return nil, err
