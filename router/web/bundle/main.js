@@ -1,1 +1,1 @@
-import"./chunk-B7ND7GUL.js";
+import"./chunk-XFGZ6IPM.js";

@@ -23,11 +23,7 @@ export function Sum({ stores, since }) {
   const said = explore.first.error.value ?? explore.fields.error.value;
   return html`<section class="sum" aria-label="Total" aria-live="polite">
       ${hits && html`<h2 data-ui="total">${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} ${hits.total === 1 ? 'row' : 'rows'}</h2>`}
-      ${
-        hits?.exact === false &&
-        !explore.hits.since.value &&
-        html`<button class="text go" data-ui="count-exactly" onClick=${explore.countExactly}>Count exactly</button>`
-      }
+      ${hits?.exact === false && html`<button class="text go" data-ui="count-exactly" onClick=${explore.countExactly}>Count exactly</button>`}
       ${
         since > 0
           ? html`<${Elapsed} since=${since} onCancel=${explore.cancel} slow=${!said && html`<${WhySlow} explore=${explore} />`} />`

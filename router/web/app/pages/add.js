@@ -58,7 +58,7 @@ export function AddPage({ stores }) {
             ${table}</b> exists${info.sized && ` and has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}`}: each new field becomes a column of it.`
           : 'The first rows create the table, with a column for each field.'
       }</span></div>
-    ${!may && html`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${table}: senders need another user, or a token that may.</p>`}
+    ${!may && html`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${table}: senders need another user or token.</p>`}
     <div class="asked-for">
       <label>Table<input data-ui="add-table" value=${table} onInput=${(/** @type {InputEvent} */ e) => set({ t: valueOf(e) })} /></label>
       <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>
@@ -158,7 +158,7 @@ function PipelineNames({ api, chosen }) {
     ${
       unknown &&
       html`<p class="wrong" role="status"
-      data-ui="no-pipeline">You see no pipeline ${visible(chosen)}: if there is none, the server refuses what is sent to it. <a class="text go"
+      data-ui="no-pipeline">You see no pipeline ${visible(chosen)}: if there is none, the server refuses rows for it. <a class="text go"
       href="/dashboard/pipelines?view=new">New pipeline</a></p>`
     }`;
 }

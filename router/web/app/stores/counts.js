@@ -5,6 +5,7 @@ import { formatShare } from '../lib/format.js';
 import { createLatest } from './latest.js';
 
 const buckets = 120; // bars of the histogram
+const inTotal = { by: null, buckets: 1 };
 const mostFields = 24; // whose values are asked for at once
 const countTime = 600; // ms that exact counts of a search may take: with estimates after that, all is there within a second
 
@@ -59,9 +60,9 @@ export function createCounts({ ask, scope, state, by, shape, openFields, zone, c
     countValues,
     /** Counts again without an estimate. */
     countExactly: () => countRows(scope(), { exact: true }),
-    countUnfiltered: () => unfiltered.run(ask('hits', { ...scope(), query: '', by: null, buckets: 1 })),
+    countUnfiltered: () => unfiltered.run(ask('hits', { ...scope(), ...inTotal, query: '' })),
     /** Counts the rows since the end of the run. @param {string} end */
-    countNewer: (end) => newer.run(ask('hits', { ...scope(), from: end, to: null, by: null, buckets: 1 })),
+    countNewer: (end) => newer.run(ask('hits', { ...scope(), ...inTotal, from: end, to: null })),
     /**
      * Says how many of the rows have a value, if that was counted.
      * @param {string} name
