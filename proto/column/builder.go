@@ -80,7 +80,7 @@ func (b *Builder) Restart() {
 		if c.shareTexts() {
 			*c = Col{Column: c.Column}
 		}
-		*c = c.emptied()
+		c.empty()
 		c.first = -1
 	}
 }
@@ -104,16 +104,19 @@ func (b *Builder) recycle(c *Col) {
 	if c.shareTexts() || len(b.free) == maxFreeColumns {
 		return
 	}
-	*c = c.emptied() // its name and origin may keep a request body alive
+	c.empty() // its name and origin may keep a request body alive
 	c.Column = schema.Column{}
 	b.free = append(b.free, c)
 }
 
-// emptied returns the column without rows, with its memory.
-func (c *Col) emptied() Col {
-	return Col{
-		Column: c.Column, valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0],
-		starts: c.starts[:0],
+// empty removes all rows, and keeps the memory. It sets the fields one by one, because a copy of the whole column costs
+// more than a small request needs for its rows.
+func (c *Col) empty() {
+	c.first, c.n, c.nulls, c.past, c.pastNulls, c.marked = 0, 0, 0, 0, 0, 0
+	c.ints, c.widening = integers{}, widening{}
+	c.valid, c.fixed, c.ends, c.bytes, c.starts = c.valid[:0], c.fixed[:0], c.ends[:0], c.bytes[:0], c.starts[:0]
+	if c.origin != nil {
+		c.origin = nil
 	}
 }
 
@@ -149,7 +152,7 @@ func (b *Builder) Add(c schema.Column) *Col {
 	var col *Col
 	if n := len(b.free); n > 0 {
 		col, b.free = b.free[n-1], b.free[:n-1]
-		*col = col.emptied()
+		col.empty()
 	} else {
 		col = &Col{}
 	}

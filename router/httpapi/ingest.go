@@ -76,12 +76,17 @@ func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.O
 	return out, out.Err
 }
 
+// formatName is shared by all answers. Code that adds a value to it gets a copy.
+var formatName = []string{"svcdb_v1"}
+
 // answerIngest answers a request that succeeded.
 func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outcome) {
-	header := w.Header()
-	header.Set(exchange.HeaderFormat, "svcdb_v1")
-	header.Set(exchange.HeaderMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.WriteTime.Milliseconds(), 10)+`}`)
-	header.Set(exchange.HeaderSkipped, strconv.Itoa(res.Skipped))
+	header := w.Header() // its keys are constants in the form of http.CanonicalHeaderKey
+	header[exchange.HeaderFormat] = formatName
+	header[exchange.HeaderMetrics] = []string{
+		`{"svc_exec_write_cost":` + strconv.FormatInt(res.WriteTime.Milliseconds(), 10) + `}`,
+	}
+	header[exchange.HeaderSkipped] = []string{strconv.Itoa(res.Skipped)}
 	if res.Dropped > 0 {
 		header.Set(exchange.HeaderDropped, strconv.Itoa(res.Dropped))
 	}
@@ -95,7 +100,7 @@ func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outco
 		header.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 	}
 	millis := strconv.FormatInt(x.Millis(), 10)
-	header.Set(exchange.HeaderExecutionTime, millis)
+	header[exchange.HeaderExecutionTime] = []string{millis}
 
 	out := make([]byte, 0, 128)
 	out = append(out, '{')
@@ -116,7 +121,7 @@ func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outco
 	}
 	out = append(out, `"execution_time_ms":`...)
 	out = append(out, millis...)
-	out = append(out, '}')
+	out = append(out, "}\n"...)
 	exchange.WriteJSON(w, http.StatusOK, out)
 }
 

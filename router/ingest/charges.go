@@ -20,8 +20,30 @@ func (unlimited) GiveBack(string, int64, int64)   {}
 // charges has what a request took from the quotas of databases. The first batch for a database decides for the others,
 // so that a request is not stored in part because its first batch has used up a rate.
 type charges struct {
-	mu sync.Mutex // guards of and its elements
-	of map[string]*charge
+	mu sync.Mutex // guards all below
+	// first is the charge of the database firstName, once that is set. Most requests are for one database.
+	first     charge
+	firstName string
+	others    map[string]*charge
+}
+
+// of returns the charge of a database.
+func (c *charges) of(database string) *charge {
+	if c.firstName == "" {
+		c.firstName = database
+	}
+	if c.firstName == database {
+		return &c.first
+	}
+	found := c.others[database]
+	if found == nil {
+		if c.others == nil {
+			c.others = map[string]*charge{}
+		}
+		found = &charge{}
+		c.others[database] = found
+	}
+	return found
 }
 
 // charge is the decision for one database; nil errors if it was admitted.
@@ -34,12 +56,7 @@ type charge struct {
 func (s *Service) decide(q *Request, database string, rows, bytes int64, at func(*charge) (*error, *bool)) error {
 	q.charges.mu.Lock()
 	defer q.charges.mu.Unlock()
-	c := q.charges.of[database]
-	if c == nil {
-		c = &charge{}
-		q.charges.of[database] = c
-	}
-	err, decided := at(c)
+	err, decided := at(q.charges.of(database))
 	switch {
 	case !*decided:
 		*decided, *err = true, s.cfg.Quotas.Take(database, rows, bytes)

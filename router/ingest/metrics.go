@@ -43,6 +43,7 @@ type metrics struct {
 	dbs        *labels.Limit
 
 	protocols sync.Map // Protocol → *protocolMetrics
+	native    *protocolMetrics
 }
 
 // protocolMetrics has the metrics of one protocol. They are looked up once, not for every request.
@@ -52,6 +53,23 @@ type protocolMetrics struct {
 	rejects, keyed prometheus.Counter
 	// The stages of a request.
 	bodySeconds, pipelineSeconds, writeSeconds prometheus.Observer
+	// databases has the counters of each value of the label db. There are at most maxDatabaseLabels and one more.
+	databases sync.Map // string → *databaseMetrics
+}
+
+// databaseMetrics has the counters of a database and a protocol.
+type databaseMetrics struct{ rows, bytes, dropped, expired prometheus.Counter }
+
+// database returns the counters of a database.
+func (m *protocolMetrics) database(db string) *databaseMetrics {
+	if found, ok := m.databases.Load(db); ok {
+		return found.(*databaseMetrics)
+	}
+	of := func(c *prometheus.CounterVec) prometheus.Counter { return c.WithLabelValues(db, m.protocol) }
+	found, _ := m.databases.LoadOrStore(db, &databaseMetrics{
+		rows: of(m.all.rows), bytes: of(m.all.bytes), dropped: of(m.all.dropped), expired: of(m.all.expired),
+	})
+	return found.(*databaseMetrics)
 }
 
 // maxDatabaseLabels limits the number of databases with their own counters.
@@ -59,6 +77,9 @@ const maxDatabaseLabels = 200
 
 // of returns the metrics of a protocol. Protocols are constants, so there are few.
 func (m *metrics) of(p Protocol) *protocolMetrics {
+	if p == Native && m.native != nil {
+		return m.native
+	}
 	if found, ok := m.protocols.Load(p); ok {
 		return found.(*protocolMetrics)
 	}
@@ -74,10 +95,11 @@ func (m *metrics) of(p Protocol) *protocolMetrics {
 // stored counts a batch that was stored.
 func (m *protocolMetrics) stored(b *Batch, out *Outcome) {
 	db := m.all.dbs.Of(b.Database)
-	m.all.rows.WithLabelValues(db, m.protocol).Add(float64(out.Written.Rows))
-	m.all.bytes.WithLabelValues(db, m.protocol).Add(float64(b.Bytes))
-	m.all.dropped.WithLabelValues(db, m.protocol).Add(float64(out.Dropped))
-	m.all.expired.WithLabelValues(db, m.protocol).Add(float64(out.Expired))
+	of := m.database(db)
+	of.rows.Add(float64(out.Written.Rows))
+	of.bytes.Add(float64(b.Bytes))
+	of.dropped.Add(float64(out.Dropped))
+	of.expired.Add(float64(out.Expired))
 	for _, kind := range pipeline.SkipKinds() {
 		if n := out.SkippedBy[kind]; n > 0 {
 			m.all.skipped.WithLabelValues(db, kind.String(), m.protocol).Add(float64(n))
@@ -144,7 +166,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, stage := range stages {
 		m.failed.WithLabelValues(string(stage), string(Native))
 	}
-	m.of(Native)
+	m.native = m.of(Native)
 	if reg == nil {
 		return m, nil
 	}

@@ -32,7 +32,6 @@ const (
 // Store stores the batches of a request separately, and returns their outcomes in order.
 func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 	out := make([]Outcome, len(q.Batches))
-	q.charges.of = map[string]*charge{}
 	if len(q.Batches) == 1 {
 		out[0] = s.charged(ctx, q, q.Batches[0], q.Memory)
 		return out

@@ -103,9 +103,11 @@ func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 // style sheet or an image. Over plain HTTP, such requests do not name the site that they come from, so Check accepts
 // them. Pages of listed origins fetch answers by CORS, which these headers do not concern.
 func KeepFromPages(h http.Header) {
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h["X-Content-Type-Options"], h["Cross-Origin-Resource-Policy"] = noSniff, sameOriginOnly
 }
+
+// The values of headers that all answers share. Code that adds a value to one of them gets a copy.
+var noSniff, sameOriginOnly = []string{"nosniff"}, []string{"same-origin"}
 
 // Origins returns the origins whose pages may use the server, in the form in which browsers send them.
 func (p *Rules) Origins() []string { return slices.Sorted(maps.Keys(p.origins)) }

@@ -56,7 +56,7 @@ func (d *deadlines) Write(p []byte) (int, error) {
 // TestReadingTime checks that a client that does not read an answer cannot keep it in memory forever.
 func TestReadingTime(t *testing.T) {
 	begin := time.Now()
-	for n, least := range map[int]time.Duration{10: readingTime, 16 << 20: readingTime + 64*time.Second} {
+	for n, least := range map[int]time.Duration{counted: readingTime, 16 << 20: readingTime + 64*time.Second} {
 		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
 		x, _ := Begin(d, httptest.NewRequest(http.MethodPost, "/", nil), slog.New(slog.DiscardHandler))
 		WriteJSON(x, http.StatusOK, make([]byte, n))

@@ -14,12 +14,16 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 	if bytes.HasSuffix(body, end) {
 		end = nil
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end)))
+	w.Header()["Content-Type"] = jsonType
+	if n := len(body) + len(end); n > counted {
+		w.Header().Set("Content-Length", strconv.Itoa(n))
+		defer limitWriting(w, n)() // a shorter answer is written when the handler has ended
+	}
 	w.WriteHeader(status)
-	defer limitWriting(w, len(body))()
 	_, _ = w.Write(body) // the client may be gone, and nothing else needs the error
-	_, _ = w.Write(end)
+	if end != nil {
+		_, _ = w.Write(end)
+	}
 }
 
 // The time in which a client must have read an answer: a part for the answer as such, and more for each byte.
@@ -36,6 +40,13 @@ func limitWriting(w http.ResponseWriter, n int) (end func()) {
 	_ = rc.SetWriteDeadline(time.Now().Add(readingTime + time.Duration(n)*time.Second/slowestBytes))
 	return func() { _ = rc.SetWriteDeadline(time.Time{}) }
 }
+
+// jsonType is shared by all answers. Code that adds a value to it gets a copy.
+var jsonType = []string{"application/json"}
+
+// counted is a size up to which net/http sets Content-Length by itself. It does so without an entry in the map
+// of headers, which is slower with more than eight.
+const counted = 1024
 
 // AppendJSONString appends s as a JSON string. Unlike encoding/json, it does not escape <, > and &, because people
 // read and copy the texts.
