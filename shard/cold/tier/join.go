@@ -25,8 +25,9 @@ import (
 const (
 	// minJoined is the minimum number of sets that are joined.
 	minJoined = 4
-	// joinsPerStep is how many joins a step makes at most: rows that become old wait meanwhile.
-	joinsPerStep = 8
+	// joinsPerStep is how many joins a step makes at most, and joinTime for how long it begins others: rows that become
+	// old wait meanwhile.
+	joinsPerStep, joinTime = 8, time.Minute
 	// firstFetched is the number of the first file of an object that was fetched. The builder's numbers are below it.
 	firstFetched = 1 << 62
 	// joinPause is the delay after a join failed.
@@ -48,9 +49,10 @@ func (m *Mover) join(ctx context.Context, term uint64) {
 	if m.cfg.Monotonic() < m.nextJoin || m.cfg.JoinsAllowed == nil || !m.cfg.JoinsAllowed() {
 		return
 	}
+	until := m.cfg.Monotonic() + joinTime
 	for range joinsPerStep {
 		table, sets := m.pickJoin()
-		if len(sets) == 0 || !m.cfg.Room() {
+		if len(sets) == 0 || !m.cfg.Room() || m.cfg.Monotonic() > until {
 			return
 		}
 		err := m.joinSets(ctx, term, table, sets)
