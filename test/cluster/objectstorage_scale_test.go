@@ -392,9 +392,9 @@ func (x *scale) run(n *Node, sql string) (requests int, bytes int64, took time.D
 	return after.Requests["GET"] - before.Requests["GET"], after.Sent - before.Sent, took, fmt.Sprint(rows)
 }
 
-// moved returns nil if all replicas are ready, and none is on a node. The node itself stays a member until it was
-// silent for so long that it cannot be alive.
-func (x *scale) moved(from string) error {
+// moved returns nil if all replicas are ready, and none is on a node with an id and a name. The node itself stays a
+// member until it was silent for so long that it cannot be alive.
+func (x *scale) moved(id, name string) error {
 	a, err := x.c.Nodes[0].Do("GET", "/v1/cluster", nil)
 	if err != nil {
 		return err
@@ -404,7 +404,8 @@ func (x *scale) moved(from string) error {
 		return fmt.Errorf("%d %s: %w", a.Status, a.Body, err)
 	}
 	for _, sh := range s.Shards {
-		if sh.State != "ok" || len(sh.Replicas) != 3 || len(sh.Unready) > 0 || slices.Contains(sh.Replicas, from) {
+		still := slices.Contains(sh.Replicas, id) || slices.Contains(sh.Replicas, name)
+		if still || sh.State != "ok" || len(sh.Replicas) != 3 || len(sh.Unready) > 0 {
 			return fmt.Errorf("shard %d is %s with replicas %q", sh.ID, sh.State, sh.Replicas)
 		}
 	}
@@ -430,7 +431,7 @@ func (x *scale) addNode() {
 		return err
 	})
 	accepted := time.Since(begin)
-	Eventually(x.t, 2*time.Minute, func() error { return x.moved(former.NodeID) })
+	Eventually(x.t, 2*time.Minute, func() error { return x.moved(former.NodeID, lost.Name) })
 	moved := time.Since(begin)
 	after := x.proxy.Counts()
 	x.t.Logf("a new node is ready after %v; %v after a node was killed it can be decommissioned, and its replicas are "+
