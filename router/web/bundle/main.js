@@ -1,1 +1,1 @@
-import"./chunk-XFGZ6IPM.js";
+import"./chunk-NWORFQYE.js";

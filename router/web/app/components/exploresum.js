@@ -2,7 +2,7 @@
 
 import { html } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
-import { formatCount, formatDuration } from '../lib/format.js';
+import { formatCount, formatDuration, formatRows } from '../lib/format.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
 import { joinNames } from '../lib/url.js';
 import { colourOf, Histogram } from './histogram.js';
@@ -22,7 +22,7 @@ export function Sum({ stores, since }) {
   const taken = explore.first.value.value?.took_ms;
   const said = explore.first.error.value ?? explore.fields.error.value;
   return html`<section class="sum" aria-label="Total" aria-live="polite">
-      ${hits && html`<h2 data-ui="total">${hits.exact === false ? '≈ ' : ''}${formatCount(hits.total)} ${hits.total === 1 ? 'row' : 'rows'}</h2>`}
+      ${hits && html`<h2 data-ui="total">${hits.exact === false ? '≈ ' : ''}${formatRows(hits.total)}</h2>`}
       ${hits?.exact === false && html`<button class="text go" data-ui="count-exactly" onClick=${explore.countExactly}>Count exactly</button>`}
       ${
         since > 0

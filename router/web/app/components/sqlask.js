@@ -1,7 +1,7 @@
 // The question before statements run that change something: what they remove, and how much that is.
 
 import { html } from '../../vendor/core.js';
-import { formatBytes, formatCount, visible, visibleLines } from '../lib/format.js';
+import { formatBytes, formatCount, formatRows, visible, visibleLines } from '../lib/format.js';
 import { tableTarget } from '../lib/sqlquote.js';
 import { changesIn, lossOf } from '../lib/statements.js';
 import { Dialog } from './dialog.js';
@@ -76,5 +76,5 @@ function consequence({ verb, kind, db, name }, current, tables) {
 /** @param {import('../stores/tables.js').TableInfo[]} tables */
 function sizeOf(tables) {
   const [rows, bytes] = [tables.reduce((n, t) => n + t.rows, 0), tables.reduce((n, t) => n + t.bytes, 0)];
-  return `${formatCount(rows)} ${rows === 1 ? 'row' : 'rows'} (${formatBytes(bytes)})`;
+  return `${formatRows(rows)} (${formatBytes(bytes)})`;
 }

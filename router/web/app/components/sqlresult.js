@@ -2,7 +2,7 @@
 
 import { html, useEffect, useMemo, useState } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
-import { formatCount, formatDuration, noFormulas, visible, visibleLines } from '../lib/format.js';
+import { formatCount, formatDuration, formatRows, noFormulas, visible, visibleLines } from '../lib/format.js';
 import { orderOf, toCSV, toJSON, toTSV, withoutFormulas } from '../lib/results.js';
 import { isNumeric } from '../lib/shape.js';
 import { cellText, changesIn, splitStatements } from '../lib/statements.js';
@@ -50,7 +50,7 @@ function Result({ stores, tab, answer, statement }) {
   const read = tab.reads.value.value;
   const said =
     answer.affected === null || columns.length > 0
-      ? `${rows.length === sql.most.value ? 'First ' : ''}${formatCount(rows.length)} ${rows.length === 1 ? 'row' : 'rows'}`
+      ? `${rows.length === sql.most.value ? 'First ' : ''}${formatRows(rows.length)}`
       : `${formatCount(answer.affected)} rows affected`;
   return html`<section class="pane result" aria-label="Result" data-ui="result">
     <div class="head">${

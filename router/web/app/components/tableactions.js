@@ -1,7 +1,7 @@
 // The actions on a table: a form for each, its statement, and its effect.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { formatBytes, formatCount } from '../lib/format.js';
+import { formatBytes, formatCount, formatRows } from '../lib/format.js';
 import { quoteName, quoteText, tableTarget } from '../lib/sqlquote.js';
 import { parseTTL } from '../lib/ttl.js';
 import { toast } from '../stores/toast.js';
@@ -145,7 +145,7 @@ export function TableAction({ id, db, name, info, fields, stores, onClose }) {
       action.typed &&
       info &&
       html`<p><b>
-      ${db}.${name}</b> ${!info.sized ? 'may have rows that you may not see' : `has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}, ${formatBytes(info.bytes)}`}.</p>`
+      ${db}.${name}</b> ${!info.sized ? 'may have rows that you may not see' : `has ${formatRows(info.rows)}, ${formatBytes(info.bytes)}`}.</p>`
     }<//>`;
 }
 

@@ -7,6 +7,11 @@ export function formatCount(n) {
   return grouped.format(n);
 }
 
+/** @param {number} n */
+export function formatRows(n) {
+  return `${formatCount(n)} ${n === 1 ? 'row' : 'rows'}`;
+}
+
 /** Writes a share of a whole in per cent. @param {number} share from 0 to 1 */
 export function formatShare(share) {
   if (share > 0 && share < 0.001) return '< 0.1 %';

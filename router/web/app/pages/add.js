@@ -8,7 +8,7 @@ import { useNarrow } from '../components/narrow.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Rows } from '../components/rows.js';
 import { useNow } from '../components/states.js';
-import { formatBytes, formatCount, shellQuoted, visible } from '../lib/format.js';
+import { formatBytes, formatCount, formatRows, shellQuoted, visible } from '../lib/format.js';
 import { openPort, senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
 import { tableTarget } from '../lib/sqlquote.js';
@@ -55,7 +55,7 @@ export function AddPage({ stores }) {
       <span class="quiet" data-ui="add-effect">${
         info
           ? html`The table <b class="mono">
-            ${table}</b> exists${info.sized && ` and has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'}`}: each new field becomes a column of it.`
+            ${table}</b> exists${info.sized && ` and has ${formatRows(info.rows)}`}: each new field becomes a column of it.`
           : 'The first rows create the table, with a column for each field.'
       }</span></div>
     ${!may && html`<p class="wrong none" data-ui="may-not">Your user may not store rows in ${table}: senders need another user or token.</p>`}
@@ -189,7 +189,7 @@ function FileDrop({ adding, to }) {
     ${
       state &&
       html`<p role="status">
-        ${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatCount(state.rows)} ${state.rows === 1 ? 'row' : 'rows'} stored${
+        ${state.name}: ${formatBytes(state.sent)} of ${formatBytes(state.size)}, ${formatRows(state.rows)} stored${
           state.done ? (state.error ? `. ${state.error}` : ', done.') : '…'
         } ${!state.done && html`<button class="text go" data-ui="cancel" onClick=${adding.cancel}>Cancel</button>`}</p>
       <div class="bar" style=${{ '--p': `${state.size > 0 ? (state.sent / state.size) * 100 : 100}%` }}></div>
@@ -217,7 +217,7 @@ function FirstRows({ stores, db, table, info }) {
     return html`<section class="first" aria-live="polite" data-ui="first-row"><${Waiting} key=${`${db}.${table}`} db=${db} table=${table} info=${info} /></section>`;
   const answer = fields.value.value;
   return html`<section class="first pane" aria-live="polite" data-ui="first-row">
-    <div class="head"><h2>${formatCount(adding.count.value)} ${adding.count.value === 1 ? 'row' : 'rows'} arrived in ${table}</h2>
+    <div class="head"><h2>${formatRows(adding.count.value)} arrived in ${table}</h2>
       <span class="quiet">
         ${answer && `${answer.fields.length} fields: ${answer.fields.map((/** @type {{name: string}} */ f) => f.name).join(', ')}`}</span><span class="grow"></span>
       <a class="button main" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></div>
@@ -263,7 +263,7 @@ function Waiting({ db, table, info }) {
       info &&
       info.rows > 0 &&
       html`<p class="quiet"
-      data-ui="rows-before">It has ${formatCount(info.rows)} ${info.rows === 1 ? 'row' : 'rows'} from before. <a class="text go"
+      data-ui="rows-before">It has ${formatRows(info.rows)} from before. <a class="text go"
       href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></p>`
     }
     ${
