@@ -69,6 +69,28 @@ func TestReadingTime(t *testing.T) {
 	}
 }
 
+// TestUnread checks that large answers are refused while too many others are not read.
+func TestUnread(t *testing.T) {
+	answer := func(n int) *httptest.ResponseRecorder {
+		w := httptest.NewRecorder()
+		WriteJSON(w, http.StatusOK, make([]byte, n))
+		return w
+	}
+	was := unread.Load()
+	unread.Add(maxUnread())
+	if w := answer(largeAnswer); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" ||
+		!json.Valid(w.Body.Bytes()) {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	if w := answer(largeAnswer - 1); w.Code != http.StatusOK {
+		t.Errorf("a small answer: %d", w.Code)
+	}
+	unread.Add(-maxUnread())
+	if w := answer(largeAnswer); w.Code != http.StatusOK || w.Body.Len() < largeAnswer || unread.Load() != was {
+		t.Errorf("%d with %d bytes, and %d bytes stay counted", w.Code, w.Body.Len(), unread.Load()-was)
+	}
+}
+
 // TestQuotaAnswer checks the answer to a request beyond a quota: its figures, and when to try again.
 func TestQuotaAnswer(t *testing.T) {
 	q := errs.Quota{Database: "app", Name: "quota.tables", Limit: 2, Value: 3, Unit: "tables"}

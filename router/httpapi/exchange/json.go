@@ -2,10 +2,15 @@ package exchange
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
+	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
+
+	"cordwood/proto/errs"
 )
 
 // WriteJSON answers with JSON and a newline, so that a shell's prompt starts on a new line.
@@ -15,6 +20,13 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 		end = nil
 	}
 	w.Header()["Content-Type"] = jsonType
+	if len(body) >= largeAnswer {
+		defer unread.Add(-int64(len(body)))
+		if unread.Add(int64(len(body))) > maxUnread() {
+			status, body = http.StatusTooManyRequests, []byte(tooMuchUnread)
+			w.Header().Set("Retry-After", "5")
+		}
+	}
 	if n := len(body) + len(end); n > counted {
 		w.Header().Set("Content-Length", strconv.Itoa(n))
 		defer limitWriting(w, n)() // a shorter answer is written when the handler has ended
@@ -25,6 +37,23 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 		_, _ = w.Write(end)
 	}
 }
+
+// largeAnswer is the size from which answers count as unread while they are sent, in bytes.
+const largeAnswer = 1 << 20
+
+// unread is the size of all large answers of this process that are being sent.
+var unread atomic.Int64
+
+// maxUnread returns the limit of unread: a sixteenth of the memory that the process may use, because answers are
+// copied while they are made.
+func maxUnread() int64 {
+	const usual, part = 8 << 30, 16
+	return min(debug.SetMemoryLimit(-1), usual) / part // a negative limit only reads it
+}
+
+// tooMuchUnread is the answer if the limit is exceeded.
+var tooMuchUnread = fmt.Sprintf(`{"code":%d,"error":"the large answers that clients have not read yet fill the memory `+
+	`for answers: try again later, or ask for less","execution_time_ms":0}`, errs.RateLimited)
 
 // The time in which a client must have read an answer: a part for the answer as such, and more for each byte.
 const (
