@@ -185,8 +185,10 @@ func TestFulltextOfManyTokens(t *testing.T) {
 }
 
 func TestParseFulltextRefuses(t *testing.T) {
-	for _, text := range []string{`{`, `[{"column":1,"filters":["AAAA"]}]`, `[{"column":1,"filters":[""]}]`,
-		`[{"column":1,"filters":["` + strings.Repeat("A", 48) + `"]}]`} {
+	for _, text := range []string{
+		`{`, `[{"column":1,"filters":["AAAA"]}]`, `[{"column":1,"filters":[""]}]`,
+		`[{"column":1,"filters":["` + strings.Repeat("A", 48) + `"]}]`,
+	} {
 		if _, err := parseFulltext(text); err == nil {
 			t.Errorf("%s: no error", text)
 		}

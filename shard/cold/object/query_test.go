@@ -553,7 +553,7 @@ func TestRequests(t *testing.T) {
 		sql      string
 		requests int
 	}{
-		{"SELECT status, count(*) FROM logs GROUP BY status", 3 * (1 + 2)},
+		{"SELECT status, count(*) FROM logs GROUP BY status", 3 * (1 + 2 + 1)}, // end, stripes, last row groups
 		{"SELECT * FROM logs ORDER BY ts DESC LIMIT 100", 10},
 		{"SELECT * FROM logs WHERE id = 'id-" + fmt.Sprintf("%08x", start.Unix()+24*3600+7) + "'", 20},
 		{"SELECT count(*) FROM logs WHERE ts < '2026-03-02'", 0},
