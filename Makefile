@@ -19,9 +19,9 @@ LDFLAGS     = -s -w -X main.buildVersion=$(VERSION) -X main.buildCommit=$(COMMIT
 LINTER     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOLANGCI   := $(GO) run $(LINTER)
 # With -trimpath, the build cache may hold the output of cgo from another copy of the repository, and the
-# linters would open the source files there. The one package with cgo is linted without the flag.
+# linters would open the source files there. The packages with cgo are linted without the flag.
 GOLANGCGO  := $(GO) run -exec 'env GOFLAGS=' $(LINTER)
-CGO_PKG    := ./shard/query/engine/duck
+CGO_PKGS   := ./proto/timerslack ./shard/query/engine/duck
 BUF        := $(GO) run github.com/bufbuild/buf/cmd/buf@v1.57.2
 GOTESTSUM  := $(GO) run gotest.tools/gotestsum@v1.13.0
 NFPM       := $(GO) run github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.4
@@ -88,8 +88,8 @@ check: lint build ## Check before every commit: format, lint, build and short te
 	$(GO) test -short ./...
 
 lint: ## Check formatting, import rules and protobuf, and run static checks
-	$(GOLANGCGO) run $(CGO_PKG)
-	$(GOLANGCI) run $$($(GO) list -f '{{.Dir}}' ./... | grep -v '$(CGO_PKG:.%=%)$$')
+	$(GOLANGCGO) run $(CGO_PKGS)
+	$(GOLANGCI) run $$($(GO) list -f '{{.Dir}}' ./... | grep -v $(CGO_PKGS:.%=-e '%$$'))
 	cd deploy/tools && $(GOLANGCI) run --config ../../.golangci.yml ./...
 	cd test/clients && $(GOLANGCI) run --config ../../.golangci.yml ./...
 	cd proto && $(BUF) lint

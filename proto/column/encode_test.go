@@ -326,7 +326,7 @@ func TestAllocations(t *testing.T) {
 		if _, err := Decode(src, mem); err != nil {
 			t.Fatal(err)
 		}
-	}); n > 2 {
+	}); n > 2 && !checkBodies { // pools forget some of what they get under the race detector
 		t.Errorf("Decode allocates %v times", n)
 	}
 	if n := testing.AllocsPerRun(20, func() {

@@ -48,7 +48,7 @@ func TestTimeoutEndsThePipeline(t *testing.T) {
 			t.Fatal("the pipeline is still running")
 		}
 	}
-	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(10), "Content-Type",
+	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(100), "Content-Type",
 		"application/x-ndjson", "x-svc-timeout", "1ms")
 	if w.Code != http.StatusRequestTimeout {
 		t.Errorf("dry run: status %d: %s", w.Code, w.Body)
@@ -60,7 +60,7 @@ func TestTimeOfDryRuns(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps, c.dryRunTime = 1<<60, time.Millisecond })
 	f.put(t, "busy", busyPipeline)
 	for _, trace := range []string{"", "&trace=true"} {
-		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy"+trace, busyRecords(10), "Content-Type",
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy"+trace, busyRecords(100), "Content-Type",
 			"application/x-ndjson")
 		text := checkError(t, w, http.StatusGatewayTimeout, errs.DeadlineExceeded)
 		if !strings.Contains(text, "worked for more than 1ms; send fewer or smaller records") {
@@ -141,7 +141,7 @@ func TestRequestSteps(t *testing.T) {
 		!strings.Contains(text, "--pipeline-request-steps") {
 		t.Error(text)
 	}
-	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy&trace=true", busyRecords(10), "Content-Type",
+	w = f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy&trace=true", busyRecords(100), "Content-Type",
 		"application/x-ndjson")
 	if text := checkError(t, w, 400, errs.InvalidArguments); !strings.Contains(text, "record 2: ") {
 		t.Error(text)
