@@ -66,8 +66,8 @@ func (m *Mover) join(ctx context.Context, term uint64) {
 			return
 		}
 		m.nextJoin = m.cfg.Monotonic() + joinPause
-		m.cfg.Logger.Warn("could not join small objects in object storage; it is tried again", "table", table, "sets",
-			len(sets), "error", err, "retry_in", joinPause)
+		m.cfg.Logger.Warn("could not join small objects in object storage; it is tried again", "table", table,
+			"error", err, "retry_in", joinPause)
 		return
 	}
 }
@@ -203,8 +203,8 @@ func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinabl
 	if err = errors.Join(err, refused); err != nil {
 		return err
 	}
-	m.cfg.Logger.Info("joined small objects in object storage", "table", table, "sets", len(sets), "objects", objects,
-		"into", len(e.Objects), "rows", e.Tables[0].Kept, "expired", e.Tables[0].LeftOut)
+	m.cfg.Logger.Info("joined small objects in object storage", "table", table, "objects", objects,
+		"into", len(e.Objects), "rows", e.Tables[0].Kept)
 	return nil
 }
 
