@@ -39,7 +39,7 @@ func (c *Config) sharesOf(memory int64) Shares {
 
 // leastHeap is the maximum of the size to which the Go heap grows before a garbage collection begins. A small heap
 // would be collected some ten times a second under load.
-const leastHeap = 80 << 20
+const leastHeap = 64 << 20
 
 // PaceHeap decides how often the garbage collector runs, unless GOMEMLIMIT or GOGC is set: not before the heap has a
 // minimum size, and harder above a soft limit. Nothing else in the program sets that limit.

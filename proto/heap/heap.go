@@ -4,6 +4,9 @@
 // objects then collects very often. Each collection marks the objects again, and takes away the buffers that pools
 // keep. Grow lets the heap grow to a minimum size first. During large answers, the collector runs more often than
 // usual.
+//
+// A program that imports this package collects nothing before its heap has 16 MiB: the variables of all packages are
+// initialised sooner then. Go initialises packages in the order of their paths, so this one comes before most others.
 package heap
 
 import (
@@ -22,6 +25,8 @@ const (
 	// maxPercent limits the percentage for small heaps. After a collection that left much more than the one before, this
 	// percentage holds for a moment.
 	maxPercent = 400
+	// goLeast is the size of the heap, in bytes, at which the first collection begins with a percentage of 100.
+	goLeast = 4 << 20
 )
 
 // collector is the pace of the garbage collector, which belongs to the process.
@@ -37,6 +42,12 @@ type pace struct {
 	set   int // the percentage that was set last
 	// adjusted counts the collections after which the percentage was adjusted.
 	adjusted atomic.Int64
+}
+
+func init() {
+	if os.Getenv("GOGC") == "" {
+		collector.grow(goLeast * maxPercent / 100)
+	}
 }
 
 // Grow lets the heap grow to least bytes before each collection, or to more if GOGC's percentage is more. It does
@@ -115,6 +126,8 @@ func (p *pace) percent(h state) int {
 		return p.usual
 	case p.large > 0:
 		return min(p.usual, largePercent)
+	case h.marked() == 0 && p.least > 0: // there was no collection yet
+		return max(p.usual, maxPercent)
 	case h.live >= p.least || h.marked() == 0:
 		return p.usual
 	}

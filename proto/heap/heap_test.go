@@ -28,7 +28,8 @@ func TestPercent(t *testing.T) {
 		{"more than half", 100, 0, 64 * mb, state{live: 33 * mb}, 100},
 		{"more than the minimum", 100, 0, 64 * mb, state{live: 65 * mb}, 100},
 		{"a very small heap", 100, 0, 64 * mb, state{live: mb}, maxPercent},
-		{"nothing was collected yet", 100, 0, 64 * mb, state{}, 100},
+		{"nothing was collected yet", 100, 0, 64 * mb, state{}, maxPercent},
+		{"nothing was collected yet, no minimum", 100, 0, 0, state{}, 100},
 		{"a large answer", 100, 1, 64 * mb, state{live: mb}, largePercent},
 		{"a large answer with little memory", 20, 1, 64 * mb, state{live: mb}, 20},
 		{"the collector is off", -1, 0, 64 * mb, state{live: mb}, -1},
@@ -43,6 +44,7 @@ func TestPercent(t *testing.T) {
 
 // TestLarge checks that the collector runs more often during large answers, and as before afterwards.
 func TestLarge(t *testing.T) {
+	Grow(0)
 	defer debug.SetGCPercent(debug.SetGCPercent(90))
 	for _, before := range []int{90, 20, -1} {
 		debug.SetGCPercent(before)
@@ -78,6 +80,11 @@ func TestGrow(t *testing.T) {
 			}
 		}
 		return
+	}
+	var start runtime.MemStats
+	runtime.ReadMemStats(&start)
+	if os.Getenv("GOGC") == "" && (start.NumGC > 0 || percentOf() != maxPercent) {
+		t.Errorf("at the start: %d collections, %d %%", start.NumGC, percentOf())
 	}
 	const least = 128 << 20
 	Grow(least)
