@@ -155,7 +155,7 @@ web-test: build ## Test the page in Chromium (Debian's package chromium); skippe
 	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(RERUN) --packages=./webtest -- -count 1 -timeout 20m
 
 helm-test: build ## Lint the Helm chart, compare its rendering with the golden files, check its objects, alert rules and dashboards
-	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 10m ./helmtest ./monitortest
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 10m ./helmtest ./monitortest
 
 helm-docs: ## Regenerate the chart's README, its rules and dashboards and the golden files
 	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./monitortest -update && $(GO) test -count 1 -timeout 10m ./helmtest -update
@@ -214,7 +214,7 @@ dist-test: dist ## Check the archives: sums, content, that the program runs, and
 	deploy/dist/check.sh $(DIST) $(HOSTARCH) $(VERSION)
 
 package-test: deb ## Check the image, the Debian package, the systemd unit and this machine's archive
-	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -timeout 5m ./image ./release
+	cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) $(GO) test -count 1 -timeout 5m ./image ./release
 	deploy/deb/check.sh dist/cordwood_$(DEBVERSION)_$$($(GO) env GOARCH).deb
 	$(MAKE) --no-print-directory dist-test DIST_ARCHES=$(HOSTARCH)
 
