@@ -20,6 +20,7 @@ import (
 	"cordwood/shard/cold/cache"
 	"cordwood/shard/cold/object"
 	"cordwood/shard/cold/tier"
+	"cordwood/shard/install"
 )
 
 const (
@@ -79,7 +80,11 @@ func (n *node) openObjectStorage() error {
 		once: b, guard: bucket.NewGuard(b, bucket.GuardConfig{}), note: n.cfg.Path(StorageFile),
 		checked: make(chan struct{}),
 	}
-	o.forRows = bucket.Paced(checkedBucket{o.guard.WithWrites(moverWrites), o.checked}, int64(cfg.UploadRate))
+	var pace bucket.Pace
+	if cfg.UploadRate > 0 {
+		pace = install.NewRate(int64(cfg.UploadRate))
+	}
+	o.forRows = bucket.Paced(checkedBucket{o.guard.WithWrites(moverWrites), o.checked}, pace)
 	if n.cfg.Has(config.RoleShard) {
 		if err := n.openCache(o); err != nil {
 			return err

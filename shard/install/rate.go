@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Rate limits the total rate at which the shards of a node fetch state from others. It may be used
+// Rate limits the total rate at which the shards of a node fetch state from others, or send objects. It may be used
 // concurrently.
 type Rate struct {
 	perSecond int64
 	mu        sync.Mutex
-	next      time.Time // when the next byte may be received
+	next      time.Time // when the next byte may be moved
 }
 
 // NewRate returns a limit of n bytes a second.
 func NewRate(bytesPerSecond int64) *Rate { return &Rate{perSecond: bytesPerSecond} }
 
-// Wait waits until n more bytes may be received.
+// Wait waits until n more bytes may be moved.
 func (r *Rate) Wait(ctx context.Context, n int) error {
 	r.mu.Lock()
 	now := time.Now()

@@ -3,22 +3,25 @@ package bucket
 import (
 	"context"
 	"io"
-	"sync"
-	"time"
 )
 
-// Paced returns a bucket that takes at most a number of bytes of new objects a second. All its calls share them. Other
-// requests are not slowed.
-func Paced(b Bucket, rate int64) Bucket {
-	if rate <= 0 {
+// Pace limits a rate. Wait waits until n more bytes may be sent. It may be used concurrently.
+type Pace interface {
+	Wait(ctx context.Context, n int) error
+}
+
+// Paced returns a bucket that takes the bytes of new objects at a pace; nil means that there is no limit. All its calls
+// share the pace. Other requests are not slowed.
+func Paced(b Bucket, pace Pace) Bucket {
+	if pace == nil {
 		return b
 	}
-	return &paced{b, &pace{rate: rate}}
+	return &paced{b, pace}
 }
 
 type paced struct {
 	Bucket
-	pace *pace
+	pace Pace
 }
 
 // Put implements Bucket.
@@ -31,7 +34,7 @@ func (p *paced) Put(ctx context.Context, key string, c Content) error {
 type pacedBody struct {
 	ctx  context.Context
 	r    io.ReaderAt
-	pace *pace
+	pace Pace
 }
 
 // paceBytes is the most that is read at once, so that bytes flow all the time.
@@ -41,7 +44,7 @@ const paceBytes = 64 << 10
 func (b pacedBody) ReadAt(p []byte, off int64) (n int, err error) {
 	for n < len(p) && err == nil {
 		part := p[n:min(n+paceBytes, len(p))]
-		if err := b.pace.wait(b.ctx, len(part)); err != nil {
+		if err := b.pace.Wait(b.ctx, len(part)); err != nil {
 			return n, err
 		}
 		var more int
@@ -52,34 +55,4 @@ func (b pacedBody) ReadAt(p []byte, off int64) (n int, err error) {
 		err = nil
 	}
 	return n, err
-}
-
-// pace limits bytes per second.
-type pace struct {
-	rate int64
-	mu   sync.Mutex // guards next
-	next time.Time  // when the next bytes may be read
-}
-
-// wait waits until bytes may be read.
-func (p *pace) wait(ctx context.Context, bytes int) error {
-	p.mu.Lock()
-	now := time.Now()
-	at := p.next
-	if at.Before(now) {
-		at = now
-	}
-	p.next = at.Add(time.Duration(float64(bytes) / float64(p.rate) * float64(time.Second)))
-	p.mu.Unlock()
-	if !at.After(now) {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(at.Sub(now))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -1,4 +1,4 @@
-package bucket
+package install
 
 import (
 	"bytes"
@@ -9,16 +9,18 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"cordwood/shard/cold/bucket"
 )
 
 // sink is a bucket that reads what is put, as fast as it can.
 type sink struct {
-	Bucket
+	bucket.Bucket
 	mu  sync.Mutex
 	got map[string][]byte
 }
 
-func (s *sink) Put(_ context.Context, key string, c Content) error {
+func (s *sink) Put(_ context.Context, key string, c bucket.Content) error {
 	b, err := io.ReadAll(io.NewSectionReader(c.Body, 0, c.Size))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,13 +32,13 @@ func (s *sink) Put(_ context.Context, key string, c Content) error {
 func TestPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sink{got: map[string][]byte{}}
-		b := Paced(s, 1<<20)
+		b := bucket.Paced(s, NewRate(1<<20))
 		body := bytes.Repeat([]byte("some bytes "), 400_000)
 		begin := time.Now()
 		var puts sync.WaitGroup
 		for _, key := range []string{"a", "b"} {
 			puts.Go(func() {
-				if err := b.Put(t.Context(), key, Content{Body: bytes.NewReader(body), Size: int64(len(body))}); err != nil {
+				if err := b.Put(t.Context(), key, bucket.Content{Body: bytes.NewReader(body), Size: int64(len(body))}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -51,12 +53,12 @@ func TestPaced(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := b.Put(ctx, "c", Content{Body: bytes.NewReader(body), Size: int64(len(body))})
+		err := b.Put(ctx, "c", bucket.Content{Body: bytes.NewReader(body), Size: int64(len(body))})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a put that was given up: %v", err)
 		}
 	})
-	if s := (&sink{}); Paced(s, 0) != Bucket(s) {
+	if s := (&sink{}); bucket.Paced(s, nil) != bucket.Bucket(s) {
 		t.Error("a bucket without a limit is another one")
 	}
 }
