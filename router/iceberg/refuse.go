@@ -13,8 +13,15 @@ import (
 // the status. The headers have cordwood's code.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	kind := typeOf(why)
-	if kind == noTable && exchange.Of(r).Route == viewPath {
-		kind = "NoSuchViewException"
+	if kind == noTable || kind == noNamespace {
+		switch exchange.Of(r).Route {
+		case tablePath:
+			// Also for a namespace that does not exist. Spark asks for db.app.files as a table of the namespace db.app, and
+			// only after this answer for the metadata table files of db.app.
+			kind = noTable
+		case viewPath:
+			kind = "NoSuchViewException"
+		}
 	}
 	out := exchange.AppendJSONString([]byte(`{"error":{"message":`), why.Text)
 	out = exchange.AppendJSONString(append(out, `,"type":`...), kind)
@@ -22,14 +29,14 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	exchange.WriteJSON(w, why.Status, append(out, '}', '}'))
 }
 
-// noTable is the type of the error for a table that does not exist.
-const noTable = "NoSuchTableException"
+// noTable and noNamespace are the types of the errors for a table or a namespace that does not exist.
+const noTable, noNamespace = "NoSuchTableException", "NoSuchNamespaceException"
 
 // typeOf returns the name of the exception for an error.
 func typeOf(why *exchange.Refusal) string {
 	switch why.Code {
 	case errs.DatabaseNotFound:
-		return "NoSuchNamespaceException"
+		return noNamespace
 	case errs.TableNotFound:
 		return noTable
 	}
