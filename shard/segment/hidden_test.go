@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"cordwood/proto/column"
@@ -109,5 +110,57 @@ func TestHiddenNames(t *testing.T) {
 	}, row{"ts": 1, "TS@us": "a", "ts@us#1073741825": "b"})
 	if name := m.Columns[3].Name; name != "ts@us#1073741825#1073741825" {
 		t.Errorf("the name is %s", name)
+	}
+}
+
+// TestPlainIntegers has integers of all types. Those that are plain have no logical type, and are read as before.
+func TestPlainIntegers(t *testing.T) {
+	dir := t.TempDir()
+	names := []string{"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"}
+	low := []int{math.MinInt8, math.MinInt16, math.MinInt32, math.MinInt64, 0, 0, 0, 0}
+	high := []int{
+		math.MaxInt8, math.MaxInt16, math.MaxInt32, math.MaxInt64, math.MaxUint8, math.MaxUint16,
+		math.MaxUint32, math.MaxInt64,
+	}
+	columns := []string{"ts:TimestampMicrosecond:TIMESTAMP"}
+	for i, kind := range []string{"Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"} {
+		columns = append(columns, names[i]+":"+kind)
+	}
+	var rows []row
+	for i := range 8 {
+		r := row{"ts": i}
+		for k, name := range names {
+			r[name] = []int{low[k], high[k], i}[i%3]
+		}
+		rows = append(rows, r, row{"ts": i})
+	}
+	tab := tableOf(t, columns...)
+	batches := []*column.Batch{batchOf(t, tab, rows...)}
+	metas, err := Write(Config{FS: vfs.OS, Dir: dir, RowGroupRows: 5, NextID: func() uint64 { return 1 }}, tab, batches)
+	if err != nil || len(metas) != 1 {
+		t.Fatalf("%d files, %v", len(metas), err)
+	}
+	path := filepath.Join(dir, FileName(2))
+	m, err := StripeWith(vfs.OS, filepath.Join(dir, FileName(1)), &metas[0], path, Extra{PlainIntegers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.ID = 2
+	if err := Check(vfs.OS, dir, &m, true); err != nil {
+		t.Fatal(err)
+	}
+	all := allRows(tab, batches...)
+	Sort(tab, batches, all)
+	mustRead(t, dir, &m, batches, all, 3)
+	got := query(t, fmt.Sprintf("SELECT string_agg(column_type, ' ') AS t FROM (DESCRIBE FROM '%s')", path))
+	if want := "t\nTIMESTAMP INTEGER INTEGER INTEGER BIGINT INTEGER INTEGER UINTEGER UBIGINT\n"; got != want {
+		t.Errorf("types %s", got)
+	}
+	for i, name := range names {
+		statement := "SELECT min(%[1]s), max(%[1]s), count(*) FILTER (%[1]s >= %[3]d) FROM '%[2]s'"
+		got := query(t, fmt.Sprintf(statement, name, path, high[i]))
+		if want := fmt.Sprintf("\n%d|%d|3\n", low[i], high[i]); !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"io"
 	"slices"
 
+	"github.com/parquet-go/parquet-go/deprecated"
+	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
@@ -30,6 +33,9 @@ type Extra struct {
 	Hidden []uint32
 	// Describe, if not nil, returns a key and a value for the metadata of a file with the given columns.
 	Describe func([]Column) (key, value string, err error)
+	// PlainIntegers leaves out the logical type of integers with up to 32 bits that an INT32 shows as they are: other
+	// engines may need that to read them as wider integers.
+	PlainIntegers bool
 }
 
 // StripeWith is like Stripe, and adds what other engines need.
@@ -55,7 +61,7 @@ func StripeWith(fsys vfs.FS, from string, m *Meta, to string, extra Extra) (Meta
 	if err != nil {
 		return Meta{}, fmt.Errorf("stripe segment %s: %w", from, err)
 	}
-	out, err := stripe(f, in, *m, hidden, extra.Describe)
+	out, err := stripe(f, in, *m, hidden, extra)
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = fsys.Rename(temp, to)
 	}
@@ -66,9 +72,7 @@ func StripeWith(fsys vfs.FS, from string, m *Meta, to string, extra Extra) (Meta
 }
 
 // stripe writes and syncs the new file.
-func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile,
-	describe func([]Column) (key, value string, err error),
-) (Meta, error) {
+func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile, extra Extra) (Meta, error) {
 	out := &checksummer{f: f}
 	var more *parquet.File
 	if hidden != nil {
@@ -76,12 +80,15 @@ func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile,
 		m.Columns = append(slices.Clip(m.Columns), hidden.columns...)
 	}
 	whole := parquet.File{R: in, Size: m.Bytes}
-	err := parquet.Stripe(out, whole, more, func(s parquet.Sums) ([]format.KeyValue, error) {
-		value, err := encodeSums(&s)
+	err := parquet.Stripe(out, whole, more, func(s []format.SchemaElement, sums parquet.Sums) ([]format.KeyValue, error) {
+		if extra.PlainIntegers {
+			plainIntegers(s, m.Columns)
+		}
+		value, err := encodeSums(&sums)
 		list := []format.KeyValue{{Key: KeyChecksums, Value: value}}
-		if err == nil && describe != nil {
+		if err == nil && extra.Describe != nil {
 			var kv format.KeyValue
-			kv.Key, kv.Value, err = describe(m.Columns)
+			kv.Key, kv.Value, err = extra.Describe(m.Columns)
 			list = append(list, kv)
 		}
 		return list, err
@@ -94,4 +101,16 @@ func stripe(f vfs.File, in io.ReaderAt, m Meta, hidden *hiddenFile,
 		return m, fmt.Errorf("read back the footer: %w", err)
 	}
 	return m, f.Sync()
+}
+
+// plainIntegers removes the logical types of integers with up to 32 bits from the schema of a file, except UInt32,
+// whose larger values would become negative.
+func plainIntegers(s []format.SchemaElement, columns []Column) {
+	for i := range columns {
+		switch columns[i].Type {
+		case schema.Int8, schema.Int16, schema.Int32, schema.Uint8, schema.Uint16:
+			e := &s[1+i]
+			e.LogicalType, e.ConvertedType = format.LogicalType{}, thrift.Null[deprecated.ConvertedType]{}
+		}
+	}
 }

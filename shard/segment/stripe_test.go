@@ -427,7 +427,7 @@ func TestStripedOfOtherWriter(t *testing.T) {
 	}
 	out := &bytes.Buffer{}
 	from := parquet.File{R: bytes.NewReader(b.Bytes()), Size: int64(b.Len())}
-	err := parquet.Stripe(out, from, nil, func(parquet.Sums) ([]format.KeyValue, error) {
+	err := parquet.Stripe(out, from, nil, func([]format.SchemaElement, parquet.Sums) ([]format.KeyValue, error) {
 		return []format.KeyValue{{Key: KeyChecksums}}, nil
 	})
 	if err != nil && !strings.Contains(err.Error(), "did not record the offsets") {

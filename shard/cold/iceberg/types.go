@@ -72,13 +72,15 @@ func (f Format) fieldID(c *schema.Column) int32 {
 // some readers find the columns of a file by it, and not by the ids of fields.
 const keyFileSchema = "iceberg.schema"
 
-// Extra returns what the objects of a table need: the hidden forms of some columns, and a schema that tells the name of
-// each field in the file. It is zero for a table that is not shown.
+// Extra returns what the objects of a table need: the hidden forms of some columns, integers without a logical type,
+// and a schema that tells the name of each field in the file. It is zero for a table that is not shown.
 func Extra(t *schema.Table) (e segment.Extra) {
 	f := FormatOf(t)
 	if f == 0 {
 		return e
 	}
+	// Spark does not read an INT32 with a logical type as a long, as it must after the column was widened.
+	e.PlainIntegers = true
 	for i := range t.Columns {
 		if _, hidden := f.typeOf(t.Columns[i].Type); hidden {
 			e.Hidden = append(e.Hidden, t.Columns[i].ID)

@@ -26,8 +26,8 @@ func idColumns() []schema.Column {
 }
 
 // segmentOf writes rows to a segment with row groups of 100 rows, in the layout of object storage, in a folder below
-// dir.
-func segmentOf(t *testing.T, dir string, columns []schema.Column, order uint64, rows [][]any) query.Segment {
+// dir. Its integers are as other engines want them.
+func segmentOf(t testing.TB, dir string, columns []schema.Column, order uint64, rows [][]any) query.Segment {
 	t.Helper()
 	dir, err := os.MkdirTemp(dir, "segment")
 	if err != nil {
@@ -42,7 +42,8 @@ func segmentOf(t *testing.T, dir string, columns []schema.Column, order uint64, 
 		t.Fatalf("%d files, %v", len(metas), err)
 	}
 	to := filepath.Join(dir, "striped.parquet")
-	m, err := segment.Stripe(vfs.OS, filepath.Join(dir, segment.FileName(1)), &metas[0], to)
+	from := filepath.Join(dir, segment.FileName(1))
+	m, err := segment.StripeWith(vfs.OS, from, &metas[0], to, segment.Extra{PlainIntegers: true})
 	if err != nil {
 		t.Fatal(err)
 	}

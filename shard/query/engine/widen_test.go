@@ -79,6 +79,10 @@ func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any,
 				of.Batches = append(of.Batches, b)
 				continue
 			}
+			if part == 2 {
+				of.Segments = append(of.Segments, segmentOf(t, t.TempDir(), c, uint64(part)+1, list))
+				continue
+			}
 			files := indexed(t, t.TempDir(), c, 200, b)
 			for i := range files.Segments {
 				files.Segments[i].Order = uint64(part) + 1

@@ -59,8 +59,10 @@ type File struct {
 // Stripe writes a file of this package anew: the chunks of a column in a stripe side by side, then the bloom filters by
 // column, the page indexes and the footer. The caller must have checked the file. more, which may be nil, is a file
 // with the same row groups, whose columns follow those of the first one. describe returns keys and values for the
-// metadata of the new file.
-func Stripe(w io.Writer, from File, more *File, describe func(Sums) ([]format.KeyValue, error)) error {
+// metadata of the new file, and may change its schema.
+func Stripe(w io.Writer, from File, more *File,
+	describe func(s []format.SchemaElement, sums Sums) ([]format.KeyValue, error),
+) error {
 	md, err := ReadFooter(from.R, from.Size)
 	if err != nil {
 		return err
@@ -78,7 +80,7 @@ func Stripe(w io.Writer, from File, more *File, describe func(Sums) ([]format.Ke
 			return err
 		}
 	}
-	list, err := describe(s.sums)
+	list, err := describe(md.Schema, s.sums)
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,6 @@ type reader struct {
 	// noBinary is set if it shows bytes as texts, so that different values become equal, and noDots if it finds no columns
 	// whose names have other characters than Avro knows.
 	noBinary, noDots bool
-	// noWider is set if it cannot read older files of a column that was widened.
-	noWider bool
 	// s3 is set if it reads from a bucket with the credentials in the environment.
 	s3   bool
 	read func(t *testing.T, way string, p place) (summary, error)
@@ -98,7 +96,7 @@ func readers(t *testing.T) []reader {
 			"mvn -q -B dependency:copy-dependencies -DoutputDirectory=target"); err != nil {
 			t.Fatalf("Spark: %v", err)
 		}
-		list = append(list, reader{name: "spark", versions: "v2", ways: "files rest", noWider: true, read: readSpark})
+		list = append(list, reader{name: "spark", versions: "v2", ways: "files rest", read: readSpark})
 	}
 	if err := errors.Join(missing...); err != nil && len(list) == 0 {
 		t.Skipf("no reader can be installed: %v", err)
