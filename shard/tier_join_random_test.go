@@ -30,6 +30,11 @@ type randomJoins struct {
 	rows   map[uint64]map[string]int64 // the times of rows, by table
 	before map[uint64]int64            // rows before it have expired
 
+	steps
+}
+
+// steps counts the steps of a mover, and ends something before one of them.
+type steps struct {
 	mu    sync.Mutex // guards the fields below
 	end   func()
 	left  int // steps of the mover until end
@@ -37,24 +42,31 @@ type randomJoins struct {
 }
 
 // at is called before each step of the mover, also by goroutines that store objects.
-func (w *randomJoins) at(step string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (s *steps) at(step string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if step == "replace" {
-		w.joins++
+		s.joins++
 	}
-	if w.end != nil {
-		if w.left--; w.left == 0 {
-			w.end()
+	if s.end != nil {
+		if s.left--; s.left == 0 {
+			s.end()
 		}
 	}
 }
 
 // endAfter makes at call end after some steps; nil means never.
-func (w *randomJoins) endAfter(steps int, end func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.left, w.end = steps, end
+func (s *steps) endAfter(steps int, end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left, s.end = steps, end
+}
+
+// joined returns the number of joins.
+func (s *steps) joined() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.joins
 }
 
 // TestJoinRandom writes rows of several days in a random order, moves and joins them, lets some expire, and ends the
@@ -99,8 +111,8 @@ func TestJoinRandom(t *testing.T) {
 		}
 	}
 	w.compare(-1)
-	if w.joins < 5 {
-		t.Errorf("only %d joins", w.joins)
+	if n := w.joined(); n < 5 {
+		t.Errorf("only %d joins", n)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/cold/object"
 	"cordwood/shard/query/engine"
 )
 
@@ -30,6 +31,9 @@ type changing struct {
 	filling bool // the table merges rows, and keeps the last value of each column that is not null
 	seq     uint64
 	rows    []changingRow
+	next    uint32 // the id of the next column
+	// objects reads rows from object storage; nil if all are local.
+	objects *object.Reader
 }
 
 // changingRow is a row of the model: its values by column id.
@@ -79,7 +83,7 @@ func (c *changing) write() {
 				cols[k].SetInt(i, row.ts)
 			case def.Semantic == schema.Tag:
 				cols[k].SetString(i, row.host)
-			case c.r.IntN(4) == 0:
+			case c.r.IntN(4) == 0 && !def.NotNull:
 			case def.Type.IsFloat():
 				v := float64(c.r.IntN(40)) / 2
 				cols[k].SetFloat(i, v)
@@ -144,6 +148,9 @@ func (c *changing) shown(d *schemapb.Table) []string {
 		line := fmt.Sprint(row.ts, "|", row.host)
 		for _, col := range d.Columns[2:] {
 			v := row.values[col.Id]
+			if v == nil && col.NotNull {
+				v = *col.DefaultValue
+			}
 			if v == nil {
 				v = "(null)"
 			}
@@ -155,6 +162,76 @@ func (c *changing) shown(d *schemapb.Table) []string {
 	return lines
 }
 
+// alter changes a column of the table, and returns how.
+func (c *changing) alter() string {
+	cols := c.now().Columns
+	at := 2 + c.r.IntN(len(cols)-2)
+	switch c.r.IntN(4) {
+	case 0:
+		if cols[at].Type == schemapb.Type_TYPE_STRING {
+			return ""
+		}
+		c.change(func(d *schemapb.Table) {
+			if d.Columns[at].Type == schemapb.Type_TYPE_INT32 && c.r.IntN(2) == 0 {
+				d.Columns[at].Type = schemapb.Type_TYPE_INT64
+			} else {
+				d.Columns[at].Type = schemapb.Type_TYPE_FLOAT64
+			}
+		})
+		return ": widened"
+	case 1: // with a new column under the old name
+		c.change(func(d *schemapb.Table) {
+			old := proto.Clone(d.Columns[at]).(*schemapb.Column)
+			d.Columns[at].Name = fmt.Sprintf("c%dv%d", old.Id, d.Version)
+			old.Id = c.next
+			c.next++
+			if len(d.Columns) < 7 {
+				d.Columns = append(d.Columns, old)
+			}
+		})
+		return ": renamed"
+	case 2: // and added again
+		c.change(func(d *schemapb.Table) {
+			d.Columns[at].Id = c.next
+			c.next++
+			if d.Columns[at].Type != schemapb.Type_TYPE_STRING {
+				d.Columns[at].Type = schemapb.Type_TYPE_INT32
+			}
+			d.MinWriterVersion = d.Version // a writer that still has the old column is refused
+		})
+		c.history = c.history[len(c.history)-1:]
+		return ": dropped"
+	}
+	c.change(func(d *schemapb.Table) {
+		kind := schemapb.IndexKind_INDEX_KIND_SKIPPING
+		if d.Columns[at].Type == schemapb.Type_TYPE_STRING {
+			kind = schemapb.IndexKind_INDEX_KIND_FULLTEXT
+		}
+		if d.Columns[at].Index == nil {
+			d.Columns[at].Index = &schemapb.Index{Kind: kind}
+		} else {
+			d.Columns[at].Index = nil
+		}
+	})
+	return ": indexed"
+}
+
+// addDefault adds a column with a default that older rows show.
+func (c *changing) addDefault() string {
+	if len(c.now().Columns) > 7 {
+		return ""
+	}
+	seven := "7"
+	c.change(func(d *schemapb.Table) {
+		d.Columns = append(d.Columns, &schemapb.Column{
+			Id: c.next, Name: fmt.Sprintf("c%dv%d", c.next, d.Version), Type: schemapb.Type_TYPE_INT32,
+			Semantic: schemapb.Semantic_SEMANTIC_FIELD, NotNull: true, DefaultValue: &seven,
+		})
+		c.next++
+	})
+	return ": a default was added"
+}
+
 // check compares all rows, and the answers of some statements, with the model.
 func (c *changing) check(e *engine.Engine, when string) {
 	c.t.Helper()
@@ -163,7 +240,7 @@ func (c *changing) check(e *engine.Engine, when string) {
 	for _, col := range d.Columns[2:] {
 		list = append(list, schema.QuoteIdent(col.Name)+"::VARCHAR")
 	}
-	got := answers(c.t, e, c.o, d, "SELECT epoch_ms(ts), host, "+strings.Join(list, ", ")+" FROM t1")
+	got := coldAnswers(c.t, e, c.o, c.objects, d, "SELECT epoch_ms(ts), host, "+strings.Join(list, ", ")+" FROM t1")
 	for i := range got {
 		got[i] = strings.ReplaceAll(got[i], ".0|", "|")
 		got[i] = strings.TrimSuffix(got[i], ".0")
@@ -210,7 +287,8 @@ func (c *changing) count(e *engine.Engine, when, where string, at int, holds fun
 			want++
 		}
 	}
-	if got := answers(c.t, e, c.o, c.now(), "SELECT count(*) FROM t1 WHERE "+where)[0]; got != fmt.Sprint(want) {
+	sql := "SELECT count(*) FROM t1 WHERE " + where
+	if got := coldAnswers(c.t, e, c.o, c.objects, c.now(), sql)[0]; got != fmt.Sprint(want) {
 		c.t.Fatalf("%s, version %d, %s: %s rows, want %d", when, c.now().Version, where, got, want)
 	}
 }
@@ -227,7 +305,7 @@ func but(rows, others []string) []string {
 func TestChangingColumns(t *testing.T) {
 	e := openTestEngine(t)
 	for seed := range uint64(16) {
-		c := &changing{t: t, r: rand.New(rand.NewPCG(seed, 17)), merging: seed%2 == 1, filling: seed%4 == 3}
+		c := &changing{t: t, r: rand.New(rand.NewPCG(seed, 17)), merging: seed%2 == 1, filling: seed%4 == 3, next: 5}
 		first := widening(1, 2, schemapb.Type_TYPE_INT32)
 		if c.merging {
 			first.Options["append_mode"] = "false"
@@ -244,58 +322,11 @@ func TestChangingColumns(t *testing.T) {
 			widening(4, 2, schemapb.Type_TYPE_INT64),
 		}
 		others[0].Columns[3].Name, others[1].Columns[3].Name = "c4v3", "n"
-		next := uint32(5)
 		for step := range 60 {
 			when := fmt.Sprintf("seed %d, step %d", seed, step)
-			cols := c.now().Columns
-			at := 2 + c.r.IntN(len(cols)-2)
 			switch c.r.IntN(14) {
-			case 0: // a wider type
-				if cols[at].Type != schemapb.Type_TYPE_STRING {
-					when += ": widened"
-					c.change(func(d *schemapb.Table) {
-						if d.Columns[at].Type == schemapb.Type_TYPE_INT32 && c.r.IntN(2) == 0 {
-							d.Columns[at].Type = schemapb.Type_TYPE_INT64
-						} else {
-							d.Columns[at].Type = schemapb.Type_TYPE_FLOAT64
-						}
-					})
-				}
-			case 1: // renamed, with a new column under the old name
-				when += ": renamed"
-				c.change(func(d *schemapb.Table) {
-					old := proto.Clone(d.Columns[at]).(*schemapb.Column)
-					d.Columns[at].Name = fmt.Sprintf("c%dv%d", old.Id, d.Version)
-					old.Id = next
-					next++
-					if len(d.Columns) < 7 {
-						d.Columns = append(d.Columns, old)
-					}
-				})
-			case 2: // dropped and added again
-				when += ": dropped"
-				c.change(func(d *schemapb.Table) {
-					d.Columns[at].Id = next
-					next++
-					if d.Columns[at].Type != schemapb.Type_TYPE_STRING {
-						d.Columns[at].Type = schemapb.Type_TYPE_INT32
-					}
-					d.MinWriterVersion = d.Version // a writer that still has the old column is refused
-				})
-				c.history = c.history[len(c.history)-1:]
-			case 3: // an index
-				when += ": indexed"
-				c.change(func(d *schemapb.Table) {
-					kind := schemapb.IndexKind_INDEX_KIND_SKIPPING
-					if d.Columns[at].Type == schemapb.Type_TYPE_STRING {
-						kind = schemapb.IndexKind_INDEX_KIND_FULLTEXT
-					}
-					if d.Columns[at].Index == nil {
-						d.Columns[at].Index = &schemapb.Index{Kind: kind}
-					} else {
-						d.Columns[at].Index = nil
-					}
-				})
+			case 0, 1, 2, 3:
+				when += c.alter()
 			case 4, 5:
 				when += ": flushed"
 				bad.Store(uint64(c.r.IntN(4) / 3)) // table 1 or none

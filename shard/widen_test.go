@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/cold/object"
 	"cordwood/shard/query/engine"
 	"cordwood/shard/segment"
 	"cordwood/shard/server"
@@ -75,9 +76,16 @@ func (s queryStream) Send(c *shardpb.QueryChunk) error {
 // answers runs statements on a table of a shard, with the definition d.
 func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql string) []string {
 	t.Helper()
+	return coldAnswers(t, e, o, nil, d, sql)
+}
+
+// coldAnswers is like answers, for rows that may be in object storage.
+func coldAnswers(t testing.TB, e *engine.Engine, o *opened, objects *object.Reader, d *schemapb.Table, sql string,
+) []string {
+	t.Helper()
 	var stream bytes.Buffer
 	srv := server.New(server.Config{
-		Shards: func(id uint32) (server.Shard, bool) { return o.Shard, id == o.ID() }, Engine: e,
+		Shards: func(id uint32) (server.Shard, bool) { return o.Shard, id == o.ID() }, Engine: e, Cold: objects,
 	})
 	err := srv.Query(&shardpb.QueryRequest{
 		Sql: sql, Database: "public", AnyReplica: true, // Ask this replica, which leads now.

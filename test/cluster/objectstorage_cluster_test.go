@@ -110,6 +110,41 @@ func (n *Node) onlyObjectsIn(shards uint32, tables ...string) error {
 	return nil
 }
 
+// joined returns nil if each node has a shard with a table whose objects were joined.
+func (c *Cluster) joined(shards uint32) error {
+	for _, n := range c.Nodes {
+		tables := 0
+		for shard := range shards {
+			dir := filepath.Join(n.Dir, "shards", fmt.Sprint(shard+1))
+			st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: shard + 1})
+			if err != nil {
+				return err
+			}
+			tables += len(manifest.JoinedCuts(st.Sets))
+		}
+		if tables == 0 {
+			return fmt.Errorf("node %s knows no objects that were joined", n.Name)
+		}
+	}
+	return nil
+}
+
+// joins returns how many joins the logs of a cluster's nodes report. A leader killed after one may not report it.
+func joins(c *Cluster) (count int) {
+	for _, n := range c.Nodes {
+		count += strings.Count(n.Log(), "joined small objects in object storage")
+	}
+	return count
+}
+
+// forgetFailedJoins restarts all nodes, because a leader whose join failed does not try again for an hour.
+func forgetFailedJoins(c *Cluster) {
+	for _, n := range c.Nodes {
+		n.Stop()
+	}
+	c.Start()
+}
+
 // compareCold compares the answers of a node.
 func compareCold(t *testing.T, n *Node, want map[string]string, what string) {
 	t.Helper()

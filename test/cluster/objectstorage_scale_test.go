@@ -30,6 +30,8 @@ type scale struct {
 	server *buckettest.Server
 	proxy  *buckettest.Proxy
 	rows   int
+	// start is the time of the oldest rows, in seconds.
+	start int64
 
 	next    atomic.Int64 // the first row of the next request
 	stored  atomic.Int64
@@ -41,11 +43,15 @@ type scale struct {
 	kills, bucketKills int // only the goroutine of the faults uses them
 }
 
-// The number of rows of a request, of requests at the same time, and the most rows in a second: the faults need time.
+// The number of rows of a request, of requests at the same time, and the most rows in a second; the least time of the
+// load, because the faults need time; and the number of days that the rows are of. Each row is of another day than the
+// one before, so that all sets have the same newest day and may be joined.
 const (
 	scaleBatch   = 20_000
 	scaleWriters = 3
 	scaleRate    = 100_000
+	scaleTime    = 4 * time.Minute
+	scaleDays    = 2
 )
 
 // Columns of the rows, by their number. Text comes from hashes, so it is not more regular than real logs.
@@ -67,11 +73,13 @@ var scaleColumns = []struct{ name, kind, from string }{
 	{"millis", "BIGINT", "n * 67867967 % 1000003 % 3000"},
 }
 
-// appendScaleRow appends row n as a line of JSON.
-func appendScaleRow(b []byte, n int64) []byte {
+// appendScaleRow appends row n as a line of JSON. Its time is that many seconds after start.
+func appendScaleRow(b []byte, n, start int64) []byte {
 	hash := md5.Sum(strconv.AppendInt(nil, n, 10)) //nolint:gosec // the engine has this function too
 	const p = 1_000_003
-	b = append(b, `{"n":`...)
+	b = append(b, `{"at":`...)
+	b = strconv.AppendInt(b, start+n%scaleDays*86400+n*7919%p%86400, 10)
+	b = append(b, `,"n":`...)
 	b = strconv.AppendInt(b, n, 10)
 	b = append(b, `,"request_id":"`...)
 	b = fmt.Appendf(b, "%x", hash)
@@ -90,9 +98,10 @@ func appendScaleRow(b []byte, n int64) []byte {
 	return append(b, "}\n"...)
 }
 
-// TestColdTierScale (long) writes 40 million rows into three nodes that move them to a bucket, and kills nodes and the
-// server of the bucket by SIGKILL all the time, while requests to the bucket fail in all ways. Then it compares all
-// rows, at once and from the bucket alone, counts the requests and bytes of queries at the bucket, and adds a node.
+// TestColdTierScale (long) writes 40 million rows into three nodes that move them to a bucket and join the objects, and
+// kills nodes and the server of the bucket by SIGKILL all the time, while requests to the bucket fail in all ways. Then
+// it compares all rows, at once and from the bucket alone, counts the requests and bytes of queries at the bucket, and
+// adds a node.
 func TestColdTierScale(t *testing.T) {
 	if os.Getenv("CORDWOOD_CHAOS") == "" {
 		t.Skip("it writes 40 million rows: CORDWOOD_CHAOS=1")
@@ -109,11 +118,11 @@ func TestColdTierScale(t *testing.T) {
 	server := buckettest.NewServer(t)
 	proxy := buckettest.NewProxy(t, server.Endpoint, nil)
 	x := &scale{
-		t: t, server: server, proxy: proxy, rows: rows, dead: -1,
+		t: t, server: server, proxy: proxy, rows: rows, start: daysAgo(5), dead: -1,
 		c: NewCluster(t, Spec{All: 3, Shards: 2, Args: []string{
 			"--object-storage-url", "s3://" + server.Bucket + "/prod", "--object-storage-endpoint", proxy.URL,
-			"--object-storage-upload-after", "30s", "--object-storage-upload-bytes", "96MiB",
-			"--object-storage-local-for", "1s", "--object-storage-cache-bytes", "4GiB", "--shard-flush-age", "30s",
+			"--object-storage-upload-after", "5s", "--object-storage-upload-bytes", "96MiB",
+			"--object-storage-local-for", "1s", "--object-storage-cache-bytes", "4GiB", "--shard-flush-age", "5s",
 			"--query-timeout", "5m",
 		}}),
 	}
@@ -123,11 +132,12 @@ func TestColdTierScale(t *testing.T) {
 	for _, c := range scaleColumns {
 		columns.WriteString(", " + c.name + " " + c.kind)
 	}
-	x.c.Nodes[0].mustQuery(t, "CREATE TABLE app (svc_timestamp TIMESTAMP(9) TIME INDEX, n BIGINT"+columns.String()+
+	x.c.Nodes[0].mustQuery(t, "CREATE TABLE app (at TIMESTAMP(3) TIME INDEX, n BIGINT"+columns.String()+
 		") WITH (append_mode='true')")
 	x.load(rand.New(rand.NewPCG(seed, 1)))
 	x.compare("after the faults")
 	x.awaitMoved()
+	x.awaitJoined()
 	x.measure()
 	x.compare("from the bucket")
 	x.addNode()
@@ -144,7 +154,8 @@ func (x *scale) load(random *rand.Rand) {
 				if from >= x.rows || x.t.Failed() {
 					return
 				}
-				<-time.After(time.Until(begin.Add(time.Duration(from) * time.Second / scaleRate)))
+				<-time.After(time.Until(begin.Add(max(time.Duration(from)*time.Second/scaleRate,
+					time.Duration(float64(scaleTime)*float64(from)/float64(x.rows))))))
 				x.write(from, min(from+scaleBatch, x.rows))
 			}
 		})
@@ -163,8 +174,8 @@ func (x *scale) load(random *rand.Rand) {
 	close(ended)
 	faults.Wait()
 	x.proxy.SetPlan(nil)
-	x.t.Logf("%d rows in %v, %d requests repeated; %d kills of nodes, %d of the bucket; at the bucket: %v", x.rows,
-		took.Round(time.Second), x.retries.Load(), x.kills, x.bucketKills, x.proxy.Counts())
+	x.t.Logf("%d rows in %v, %d requests repeated; %d kills of nodes, %d of the bucket, %d joins; at the bucket: %v",
+		x.rows, took.Round(time.Second), x.retries.Load(), x.kills, x.bucketKills, joins(x.c), x.proxy.Counts())
 }
 
 // closed waits for a while, and reports whether c was closed.
@@ -181,11 +192,11 @@ func closed(c <-chan struct{}, wait time.Duration) bool {
 func (x *scale) write(from, to int) {
 	body := make([]byte, 0, (to-from)*200)
 	for i := from; i < to; i++ {
-		body = appendScaleRow(body, int64(i))
+		body = appendScaleRow(body, int64(i), x.start)
 	}
 	key := fmt.Sprintf("batch-%d", from)
 	for deadline := time.Now().Add(10 * time.Minute); ; {
-		a, err := x.alive().Do("POST", "/v1/ingest?table=app&pipeline_name=svc_identity", strings.NewReader(string(body)),
+		a, err := x.alive().Do("POST", coldPath, strings.NewReader(string(body)),
 			"Content-Type", "application/x-ndjson", "Idempotency-Key", key)
 		if err == nil && a.Status == 200 {
 			x.stored.Add(int64(to - from))
@@ -263,6 +274,9 @@ func (x *scale) compare(what string) {
 		sql += ", count(*) FILTER (" + c.name + " IS DISTINCT FROM " + c.from + ")"
 		want += " 0"
 	}
+	sql += fmt.Sprintf(", count(*) FILTER (epoch(at) <> %d + n %% %d * 86400 + n * 7919 %% 1000003 %% 86400)", x.start,
+		scaleDays)
+	want += " 0"
 	const part = 5_000_000 // the engine has all numbers of a statement in memory
 	for from := 0; from < x.rows; from += part {
 		to := min(from+part, x.rows)
@@ -313,6 +327,30 @@ func (x *scale) awaitMoved() {
 		time.Since(begin).Round(time.Second), list, x.proxy.Counts())
 }
 
+// awaitJoined waits until all objects were joined that may be, because nothing else should read from the bucket while
+// queries are measured. If there are too few objects, it writes further rows.
+func (x *scale) awaitJoined() {
+	begin := time.Now()
+	forgetFailedJoins(x.c)
+	for before, last := 0, begin; time.Since(last) < 20*time.Second; {
+		<-time.After(2 * time.Second)
+		switch n, err := joins(x.c), x.c.joined(2); {
+		case err != nil && time.Since(begin) > Generous(5*time.Minute):
+			x.t.Fatal(err)
+		case err != nil:
+			x.write(x.rows, x.rows+1000)
+			x.rows += 1000
+			last = time.Now()
+		case n > before:
+			before, last = n, time.Now()
+		}
+	}
+	list, err := x.c.Nodes[0].Query("SELECT count(*), sum(bytes) FROM svc_private.segments " +
+		"WHERE table_name = 'app' AND location = 'bucket'")
+	x.t.Logf("%d joins, the last ones after another %v; objects and bytes %v %v", joins(x.c),
+		time.Since(begin).Round(time.Second), list, err)
+}
+
 // scaleQueries are measured at the bucket. The statement before is not: it brings the ends of objects, and for ids also
 // the filters, which are local in general because they have a part of the cache for themselves.
 var scaleQueries = []struct{ what, before, sql string }{
@@ -320,7 +358,7 @@ var scaleQueries = []struct{ what, before, sql string }{
 	{"count by status", "", "SELECT status, count(*) FROM app GROUP BY status ORDER BY status"},
 	{"substring in path", "", "SELECT count(*) FROM app WHERE path LIKE '%9/11%' OR path LIKE '%item/777%'"},
 	{"p99 of a time by host", "", "SELECT host, quantile_cont(millis, 0.99) FROM app GROUP BY host ORDER BY host"},
-	{"newest 100", "", "SELECT * FROM app ORDER BY svc_timestamp DESC LIMIT 100"},
+	{"newest 100", "", "SELECT * FROM app ORDER BY at DESC LIMIT 100"},
 	{"one id", "", "SELECT n, path FROM app WHERE request_id = 'ID'"},
 	{
 		"one id, filters local", "SELECT n FROM app WHERE request_id = 'there is no such id'",

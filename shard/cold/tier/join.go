@@ -116,7 +116,7 @@ func (m *Mover) joinables(st *rules.State) map[uint64][]joinable {
 				s, index := &list[len(list)-1], d.TimeIndex().Type
 				s.objects = append(s.objects, o)
 				s.bytes += o.Meta.Bytes
-				if o.Meta.Shared() {
+				if len(o.Meta.Tables) > 1 {
 					s.bytes = math.MaxInt64 / 2 // other tables need the object
 				}
 				s.day = max(s.day, floorDiv(span.MaxTime, 86400*index.UnitsPerSecond()))
