@@ -3,7 +3,6 @@ package manifest
 import (
 	"cmp"
 	"slices"
-	"sort"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -400,42 +399,6 @@ func (s *State) cold(e *Edit) {
 	if len(s.CutOrders) > 0 && (e.Cold != nil || len(e.Sets)+len(e.CutOrders) > 0) {
 		s.CutOrders = s.neededOrders()
 	}
-}
-
-// neededOrders returns the orders of cuts that are open, have a set, or were joined to a set.
-func (s *State) neededOrders() []CutOrder {
-	joined := JoinedCuts(s.Sets)
-	return without(s.CutOrders, func(o CutOrder) bool {
-		_, is := slices.BinarySearch(joined[o.TableID], o.Number)
-		return !is && !s.hasCut(o.Number)
-	})
-}
-
-// JoinedCuts returns the cuts whose rows are in the objects of other cuts too, by table, in ascending order.
-func JoinedCuts(sets []Set) map[uint64][]uint64 {
-	var joined map[uint64][]uint64
-	for i := range sets {
-		for _, j := range sets[i].Joined {
-			if joined == nil {
-				joined = map[uint64][]uint64{}
-			}
-			joined[j.TableID] = append(joined[j.TableID], j.Cuts...)
-		}
-	}
-	for id := range joined {
-		slices.Sort(joined[id])
-	}
-	return joined
-}
-
-// CutOf returns the number of the cut that has the rows of segments of an order: the first one in a list of the orders
-// of a table that is above it.
-func CutOf(orders []CutOrder, order uint64) (number uint64, ok bool) {
-	at := sort.Search(len(orders), func(i int) bool { return order < orders[i].Order })
-	if at == len(orders) {
-		return 0, false
-	}
-	return orders[at].Number, true
 }
 
 // hasCut reports whether a cut is open or has a set.

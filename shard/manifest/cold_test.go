@@ -163,3 +163,43 @@ func TestObjectOfDamage(t *testing.T) {
 		t.Error("an unknown field was skipped")
 	}
 }
+
+// TestForgetOrders forgets the orders of joined cuts when no segment of the table is before them any more.
+func TestForgetOrders(t *testing.T) {
+	t.Parallel()
+	of := func(id, table uint64) segment.Meta { m := seg(id, table); m.Order = 10 * id; return m }
+	raw := of(3, 8)
+	raw.Raw = true
+	last := Set{Number: 4, Index: 4, Objects: []cold.Object{
+		object(4, "a", of(1, 7)), object(4, "b", of(1, 8)), object(4, "c", of(1, 9)),
+	}}
+	edit := &Edit{
+		AppliedIndex: 5, AppliedTerm: 1, Cold: &Cold{LastCut: 4}, Sets: []Set{last},
+		Tables: []Table{{ID: 7}, {ID: 8}, {ID: 9}}, Add: []segment.Meta{of(2, 7), raw, of(6, 7), of(6, 9)},
+	}
+	for _, id := range []uint64{7, 8, 9} {
+		for n := range uint64(4) {
+			edit.CutOrders = append(edit.CutOrders, CutOrder{n + 1, id, 15 + 10*n})
+		}
+		last.Joined = append(last.Joined, Joined{id, []uint64{1, 2, 3, 4}})
+	}
+	edit.Add[3].ID = 7
+	edit.Sets = append(edit.Sets, Set{Number: 1, Index: 1, Objects: []cold.Object{object(1, "d", of(1, 7))}})
+	s := (&State{}).apply(edit)
+	if len(s.CutOrders) != 6 { // those of the cuts 1 and 4, which have sets; nothing was joined yet
+		t.Errorf("not joined: %v", s.CutOrders)
+	}
+	s = (&State{}).apply(&Edit{
+		AppliedIndex: 5, AppliedTerm: 1, Cold: edit.Cold, Sets: []Set{last}, Tables: edit.Tables, Add: edit.Add,
+		CutOrders: edit.CutOrders,
+	})
+	want := []CutOrder{
+		{4, 7, 45},                                     // the segment of cut 1 is dead
+		{1, 8, 15}, {2, 8, 25}, {3, 8, 35}, {4, 8, 45}, // rows that cannot be written may belong to any cut
+		{4, 9, 45},
+	}
+	equal(t, "joined", &State{CutOrders: want}, &State{CutOrders: s.CutOrders})
+	if len(s.Segments) != 3 || s.Segments[0].ID != 3 {
+		t.Errorf("segments: %+v", s.Segments)
+	}
+}

@@ -203,6 +203,9 @@ func (s *State) apply(e *Edit) *State {
 	}
 	n.cold(e)
 	n.segments(e)
+	if len(n.CutOrders) > 0 {
+		n.forgetOrders()
+	}
 	n.forgetEras()
 	return n
 }
@@ -272,8 +275,7 @@ type Dead struct {
 	state   *State
 	dropped map[uint64]bool
 	expired map[uint64]Expiry
-	// joined are the cuts that were joined, by table.
-	joined map[uint64][]uint64
+	joined  joinedLists
 }
 
 // Dead returns which rows of s are dead.
@@ -285,7 +287,7 @@ func (s *State) Dead() *Dead {
 	for _, t := range s.Dropped {
 		d.dropped[t.TableID] = true
 	}
-	d.joined = JoinedCuts(s.Sets)
+	d.joined.sets = s.Sets
 	return d
 }
 
@@ -311,19 +313,14 @@ func (d *Dead) Span(m *segment.Meta, t *segment.TableSpan) bool {
 
 // joinedAway reports whether the rows of a table in segments of an order are in objects of joined cuts.
 func (d *Dead) joinedAway(table, order uint64) bool {
-	joined := d.joined[table]
-	if len(joined) == 0 {
+	list := d.state.CutOrders
+	if len(list) == 0 {
 		return false
 	}
-	list := d.state.CutOrders
 	from, _ := slices.BinarySearchFunc(list, table, func(o CutOrder, id uint64) int { return cmp.Compare(o.TableID, id) })
 	to, _ := slices.BinarySearchFunc(list, table+1, func(o CutOrder, id uint64) int { return cmp.Compare(o.TableID, id) })
 	number, ok := CutOf(list[from:to], order)
-	if !ok {
-		return false
-	}
-	_, is := slices.BinarySearch(joined, number)
-	return is
+	return ok && d.joined.has(table, number)
 }
 
 func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {

@@ -67,7 +67,7 @@ func newColdState(m *manifest.State) coldState {
 	for i := range m.Sets {
 		c.sets[m.Sets[i].Number] = &m.Sets[i]
 	}
-	c.findJoined()
+	c.joined = manifest.JoinedCuts(m.Sets)
 	return c
 }
 
@@ -318,6 +318,9 @@ func (st *State) bury(set *manifest.Set) *manifest.Set {
 		} else {
 			left.Objects = append(left.Objects, *o)
 		}
+	}
+	if len(set.Joined) > 0 {
+		left.Joined = joinedIn(left.Objects, set.Joined)
 	}
 	return left
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
 )
@@ -175,6 +176,9 @@ func (st *State) offloadJoin(open *manifest.Cut, o *Offload) error {
 		st.cold.replaceSet(left)
 		last = left
 	}
+	next := *last // replaceSet compares both
+	next.Joined = slices.Clone(last.Joined)
+	last = &next
 	for i := range o.Objects {
 		made := o.Objects[i]
 		made.Cut = last.Number
@@ -237,22 +241,69 @@ func (st *State) checkJoin(open *manifest.Cut, x *joining, o *Offload) error {
 // replaceSet puts a set in the place of that of its number. One without objects goes.
 func (c *coldState) replaceSet(set *manifest.Set) {
 	c.changed[set.Number] = struct{}{}
-	old := c.sets[set.Number]
+	var had, has []manifest.Joined
+	if old := c.sets[set.Number]; old != nil {
+		had = old.Joined
+	}
 	if c.sets[set.Number] = set; len(set.Objects) == 0 {
 		delete(c.sets, set.Number)
+	} else {
+		has = set.Joined
 	}
-	if len(set.Joined) > 0 || old != nil && len(old.Joined) > 0 {
-		c.findJoined()
-	}
+	c.rejoin(had, has)
 }
 
-// findJoined lists the cuts that were joined.
-func (c *coldState) findJoined() {
-	list := make([]manifest.Set, 0, len(c.sets))
-	for _, set := range c.sets {
-		list = append(list, manifest.Set{Joined: set.Joined})
+// joinedIn returns the joined cuts of the tables that have objects. Without any, all rows of a table that were joined
+// have expired, or the table was dropped.
+func joinedIn(objects []cold.Object, list []manifest.Joined) (out []manifest.Joined) {
+	has := make(map[uint64]bool, len(list))
+	for i := range objects {
+		for _, span := range objects[i].Spans() {
+			has[span.TableID] = true
+		}
 	}
-	c.joined = manifest.JoinedCuts(list)
+	for _, j := range list {
+		if has[j.TableID] {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// rejoin updates the cuts that were joined when those of a set change. The tables are in ascending order. A shard may
+// have millions of joined cuts, so only the lists of tables that change are made anew.
+func (c *coldState) rejoin(had, has []manifest.Joined) {
+	for len(had) > 0 || len(has) > 0 {
+		var gone, come []uint64
+		id := uint64(0)
+		switch {
+		case len(has) == 0 || len(had) > 0 && had[0].TableID < has[0].TableID:
+			id, gone, had = had[0].TableID, had[0].Cuts, had[1:]
+		case len(had) == 0 || has[0].TableID < had[0].TableID:
+			id, come, has = has[0].TableID, has[0].Cuts, has[1:]
+		default:
+			id, gone, come, had, has = has[0].TableID, had[0].Cuts, has[0].Cuts, had[1:], has[1:]
+		}
+		if slices.Equal(gone, come) {
+			continue
+		}
+		list := make([]uint64, 0, len(c.joined[id])+len(come))
+		for _, n := range c.joined[id] {
+			if _, is := slices.BinarySearch(gone, n); !is {
+				list = append(list, n)
+			}
+		}
+		list = append(list, come...)
+		slices.Sort(list)
+		if len(list) == 0 {
+			delete(c.joined, id)
+			continue
+		}
+		if c.joined == nil {
+			c.joined = map[uint64][]uint64{}
+		}
+		c.joined[id] = list
+	}
 }
 
 // Joined returns the cuts of a table whose rows are in the same objects as those of others, in ascending order. This

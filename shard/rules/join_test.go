@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
@@ -222,4 +223,63 @@ func TestJoinRefusals(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestJoinedShortened joins objects of two tables, and drops one: its joined cuts are forgotten with its last object,
+// although the set stays. Those of the other one go when its rows expire.
+func TestJoinedShortened(t *testing.T) {
+	t.Parallel()
+	st := joinWorld(t)
+	check := func(what string, want map[uint64][]uint64) {
+		t.Helper()
+		var sets []manifest.Set
+		for _, set := range st.Sets() {
+			sets = append(sets, *set)
+		}
+		if d := cmp.Diff(want, manifest.JoinedCuts(sets)); d != "" {
+			t.Errorf("%s: %s", what, d)
+		}
+		if d := cmp.Diff(want, st.cold.joined, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: the index: %s", what, d)
+		}
+		if d := cmp.Diff(want, stored(t, st).cold.joined); d != "" {
+			t.Errorf("%s: the index of what is stored: %s", what, d)
+		}
+	}
+	join := func(number uint64, key string, tables ...manifest.Joined) {
+		t.Helper()
+		if err := st.Join(&Join{number, tables}, 10*number); err != nil {
+			t.Fatal(err)
+		}
+		o := &Offload{Number: number}
+		for _, table := range tables {
+			x := ownObject(fmt.Sprint(key, table.TableID), table.TableID, 0, 100, 599)
+			for _, n := range table.Cuts {
+				for _, old := range st.cold.sets[n].Objects {
+					span, has := old.Span(table.TableID)
+					if has {
+						x.Meta.Rows += span.Rows
+					}
+				}
+			}
+			o.Objects = append(o.Objects, x)
+			o.Tables = append(o.Tables, Offloaded{table.TableID, x.Meta.Rows, 0})
+		}
+		if err := st.Offload(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	join(6, "a", manifest.Joined{TableID: 1, Cuts: []uint64{1, 2}})
+	join(7, "b", manifest.Joined{TableID: 2, Cuts: []uint64{4, 5}}, manifest.Joined{TableID: 3, Cuts: []uint64{4, 5}})
+	join(8, "c", manifest.Joined{TableID: 1, Cuts: []uint64{2, 3, 5}})
+	check("joined", map[uint64][]uint64{1: {1, 2, 3, 5}, 2: {4, 5}, 3: {4, 5}})
+	st.Drop(2)
+	st.BuryObjects()
+	check("dropped", map[uint64][]uint64{1: {1, 2, 3, 5}, 3: {4, 5}})
+	st.Expire(Cutoff{TableID: 1, Before: 10_000}, 0, 1000)
+	st.BuryObjects()
+	check("expired", map[uint64][]uint64{3: {4, 5}})
+	st.Drop(3)
+	st.BuryObjects()
+	check("all dropped", nil)
 }
