@@ -1,11 +1,14 @@
 package tier
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"cordwood/proto/words"
@@ -30,8 +33,8 @@ const (
 	joinsPerStep, joinTime = 8, time.Minute
 	// firstFetched is the number of the first file of an object that was fetched. The builder's numbers are below it.
 	firstFetched = 1 << 62
-	// joinPause is the delay after a join failed.
-	joinPause = time.Hour
+	// joinPause and maxJoinPause are the delays before what failed is tried again. Other tables are joined meanwhile.
+	joinPause, maxJoinPause = time.Hour, 24 * time.Hour
 )
 
 // joinable are the objects of a table in a set.
@@ -44,18 +47,31 @@ type joinable struct {
 	newest  time.Time
 }
 
-// join joins objects if there are some that should be. What fails is tried again later: no rows wait for it.
+// toJoin are sets of a table to join.
+type toJoin struct {
+	table uint64
+	sets  []joinable
+}
+
+// join joins objects if there are some that should be. What fails is tried again later: no rows wait for it, and other
+// objects neither.
 func (m *Mover) join(ctx context.Context, term uint64) {
 	if m.cfg.Monotonic() < m.nextJoin || m.cfg.JoinsAllowed == nil || !m.cfg.JoinsAllowed() {
 		return
 	}
-	until := m.cfg.Monotonic() + joinTime
+	m.lastJoin = m.cfg.Monotonic()
+	until := m.lastJoin + joinTime
+	var list []toJoin
 	for range joinsPerStep {
-		table, sets := m.pickJoin()
-		if len(sets) == 0 || !m.cfg.Room() || m.cfg.Monotonic() > until {
+		if len(list) == 0 {
+			list = m.pickJoins(joinsPerStep)
+		}
+		if len(list) == 0 || !m.cfg.Room() || m.cfg.Monotonic() > until {
 			return
 		}
-		err := m.joinSets(ctx, term, table, sets)
+		next := list[0]
+		list = list[1:]
+		err := m.joinSets(ctx, term, next.table, next.sets)
 		if err == nil {
 			continue
 		}
@@ -65,11 +81,52 @@ func (m *Mover) join(ctx context.Context, term uint64) {
 		if ctx.Err() != nil {
 			return
 		}
-		m.nextJoin = m.cfg.Monotonic() + joinPause
-		m.cfg.Logger.Warn("could not join small objects in object storage; it is tried again", "table", table,
-			"error", err, "retry_in", joinPause)
+		retry := m.joinFailed(next.table, err)
+		m.cfg.Logger.Warn("could not join small objects in object storage; it is tried again", "table", next.table,
+			"error", err, "retry_in", retry)
 		return
 	}
+}
+
+// joinFailed notes a join of a table that failed, and returns when the same is tried again. If an object is missing or
+// damaged, the others of the table are joined without it.
+func (m *Mover) joinFailed(table uint64, err error) time.Duration {
+	now := m.cfg.Monotonic()
+	if lost := (*lostError)(nil); errors.As(err, &lost) {
+		return m.unread.add(lost.key, now)
+	}
+	m.nextJoin = now + bucketPause
+	return m.aside.add(table, now)
+}
+
+// lostError means that an object of a join is missing or damaged.
+type lostError struct {
+	key string
+	err error
+}
+
+func (e *lostError) Error() string { return fmt.Sprintf("read object %s: %s", e.key, e.err) }
+
+func (e *lostError) Unwrap() error { return e.err }
+
+// pauses are what is not tried before a time. Each failure in a row doubles the pause, up to a day.
+type pauses[K comparable] map[K]pause
+
+type pause struct{ until, length time.Duration }
+
+// add begins a pause, and returns its length.
+func (p pauses[K]) add(key K, now time.Duration) time.Duration {
+	length := min(max(2*p[key].length, joinPause), maxJoinPause)
+	p[key] = pause{now + length, length}
+	return length
+}
+
+// has reports whether a pause has not ended.
+func (p pauses[K]) has(key K, now time.Duration) bool { return now < p[key].until }
+
+// forget forgets pauses that ended long ago.
+func (p pauses[K]) forget(now time.Duration) {
+	maps.DeleteFunc(p, func(_ K, x pause) bool { return now > x.until+2*maxJoinPause })
 }
 
 // giveUpJoin closes the cut of a join that another leader, or an earlier step, has begun.
@@ -81,31 +138,51 @@ func (m *Mover) giveUpJoin(ctx context.Context, open *manifest.Cut) error {
 	return errors.Join(refused, err)
 }
 
-// pickJoin returns the sets of a table to join, those of the oldest day. There are none if nothing is to be joined.
-func (m *Mover) pickJoin() (table uint64, sets []joinable) {
-	now := m.cfg.Now()
+// pickJoins returns some sets to join, of one table each: those of the oldest days.
+func (m *Mover) pickJoins(most int) (list []toJoin) {
+	now, mono := m.cfg.Now(), m.cfg.Monotonic()
+	m.unread.forget(mono)
+	m.aside.forget(mono)
+	var sets []*manifest.Set
+	tables := map[uint64]*rules.Definition{}
 	m.cfg.Store.Status.Inspect(func(st *rules.State) {
-		for id, list := range m.joinables(st) {
-			run := findJoin(list, m.cfg.Tier.JoinBytes, func(s *joinable) bool { return m.mayJoin(st.Tables[id], s, now) })
-			if len(run) > 0 && (len(sets) == 0 || run[0].newest.Before(sets[0].newest)) {
-				table, sets = id, run
+		sets = st.Sets()
+		for id, d := range st.Tables {
+			if !m.aside.has(id, mono) {
+				tables[id] = d
 			}
 		}
 	})
-	if len(sets) > 0 && !m.cfg.Store.Status.Joinable(table) {
-		return 0, nil
+	for id, of := range joinables(sets, tables) { // without the lock: a shard may have very many objects
+		run := findJoin(of, m.cfg.Tier.JoinBytes, func(s *joinable) bool {
+			return m.mayJoin(tables[id], s, now) &&
+				!slices.ContainsFunc(s.objects, func(o *cold.Object) bool { return m.unread.has(o.Key, mono) })
+		})
+		if len(run) > 0 {
+			list = append(list, toJoin{id, run})
+		}
 	}
-	return table, sets
+	slices.SortFunc(list, func(a, b toJoin) int {
+		return cmp.Or(a.sets[0].newest.Compare(b.sets[0].newest), cmp.Compare(a.table, b.table))
+	})
+	n := 0
+	for _, x := range list {
+		if n < most && m.cfg.Store.Status.Joinable(x.table) {
+			list[n] = x
+			n++
+		}
+	}
+	return list[:n]
 }
 
 // joinables lists, for each table that keeps every row, what it has in each set, in ascending order.
-func (m *Mover) joinables(st *rules.State) map[uint64][]joinable {
+func joinables(sets []*manifest.Set, tables map[uint64]*rules.Definition) map[uint64][]joinable {
 	all := map[uint64][]joinable{}
-	for _, set := range st.Sets() {
+	for _, set := range sets {
 		for i := range set.Objects {
 			o := &set.Objects[i]
 			for _, span := range o.Spans() {
-				d := st.Tables[span.TableID]
+				d := tables[span.TableID]
 				if d == nil || d.Merge != query.Append || d.TimeIndex() == nil {
 					continue
 				}
@@ -231,6 +308,9 @@ func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets 
 			meta.ID, meta.Order = firstFetched+uint64(len(rows.Segments)), sets[i].index
 			path := filepath.Join(m.build.dir, meta.FileName())
 			if err := m.fetch(ctx, path, o); err != nil {
+				if object.Lost(err) {
+					return nil, &lostError{o.Key, err}
+				}
 				return nil, fmt.Errorf("read object %s: %w", o.Key, err)
 			}
 			rows.Segments = append(rows.Segments, store.Segment{Meta: meta, Path: path})

@@ -93,7 +93,12 @@ type Mover struct {
 	lags    lags
 	// nextJoin is when objects are joined next, by Config.Monotonic.
 	nextJoin time.Duration
-	stored   storedState
+	// lastJoin is when it was last seen whether objects are to be joined.
+	lastJoin time.Duration
+	// aside are tables of which a join failed, and unread objects that could not be read for one.
+	aside  pauses[uint64]
+	unread pauses[string]
+	stored storedState
 	// placed is whether the bucket was found to have what was stored for this shard.
 	placed bool
 	// dropping is held while local segments are removed; guards found, lost and tried.
@@ -113,6 +118,7 @@ type Mover struct {
 func New(cfg Config) *Mover {
 	m := &Mover{cfg: cfg, turn: make(chan struct{}, 1), end: func() {}}
 	m.lost, m.tried = map[string]cold.Object{}, map[string]time.Duration{}
+	m.aside, m.unread = pauses[uint64]{}, pauses[string]{}
 	m.place = states.Place{Bucket: cfg.Tier.Bucket, Cluster: cfg.Tier.Cluster}
 	m.claim = states.NewClaim(states.ClaimConfig{
 		Place: m.place, Shard: cfg.ShardID, Incarnation: cfg.Incarnation, Node: cfg.Tier.Node, Now: cfg.Now,
@@ -312,7 +318,13 @@ func (m *Mover) step(ctx context.Context) error {
 		m.drop() // an offload whose outcome was unknown was applied, and nothing is to be done since
 		m.join(ctx, term)
 	default:
-		return m.offload(ctx, term, open)
+		if err := m.offload(ctx, term, open); err != nil {
+			return err
+		}
+		// If a table has enough rows for a cut at each step, small objects would never be joined.
+		if m.cfg.Monotonic()-m.lastJoin >= joinPause {
+			m.join(ctx, term)
+		}
 	}
 	return nil
 }
