@@ -243,7 +243,7 @@ func (g *Guard) once(ctx context.Context, c class, f func(ctx context.Context) e
 	}
 	began := time.Now()
 	err = f(ctx)
-	g.limit.release(epoch, err)
+	g.limit.release(c, epoch, err)
 	g.circuit.note(c, g.timedOut(ctx, err, began), began)
 	return err
 }

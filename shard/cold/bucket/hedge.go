@@ -60,7 +60,7 @@ func (g *Guard) race(ctx context.Context, key string, r Range) ([]byte, error) {
 			slow = nil
 			if epoch, ok := g.limit.try(); ok {
 				send()
-				defer func() { g.limit.release(epoch, context.Canceled) }()
+				defer func() { g.limit.release(reader, epoch, context.Canceled) }()
 			}
 		}
 	}

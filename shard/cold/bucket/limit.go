@@ -25,7 +25,7 @@ type limiter struct {
 	mu    sync.Mutex // guards all fields below
 	max   int
 	limit int // at least 1, at most max
-	busy  int
+	busy  [classes]int
 	good  int // good answers since the limit changed
 	// halved is how often the limit was halved. The answers to requests that began before the last time say nothing
 	// about the new limit.
@@ -35,11 +35,21 @@ type limiter struct {
 
 func newLimiter(most int) *limiter { return &limiter{max: most, limit: most} }
 
+// may reports whether a request may begin. Uploads take up to minutes, so they use at most half of the places, and one
+// reader may always begin. The caller holds mu.
+func (l *limiter) may(c class) bool {
+	free := l.busy[reader]+l.busy[writer] < l.limit
+	if c == writer {
+		return free && l.busy[writer] < max(l.limit/2, 1)
+	}
+	return free || l.busy[reader] == 0
+}
+
 // acquire waits until a request may begin, and returns the number for release.
 func (l *limiter) acquire(ctx context.Context, c class) (epoch int, err error) {
 	l.mu.Lock()
-	if l.busy < l.limit {
-		l.busy++
+	if l.may(c) {
+		l.busy[c]++
 		defer l.mu.Unlock()
 		return l.halved, nil
 	}
@@ -58,24 +68,24 @@ func (l *limiter) acquire(ctx context.Context, c class) (epoch int, err error) {
 	if i := slices.Index(l.waiting[c], turn); i >= 0 {
 		l.waiting[c] = slices.Delete(l.waiting[c], i, i+1)
 	} else {
-		l.done() // the turn came in the meantime
+		l.done(c) // the turn came in the meantime
 	}
 	return 0, ctx.Err()
 }
 
-// try is acquire for a request that is not sent if it would have to wait.
+// try is acquire for a read that is not sent if it would have to wait.
 func (l *limiter) try() (epoch int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy >= l.limit {
+	if l.busy[reader]+l.busy[writer] >= l.limit {
 		return 0, false
 	}
-	l.busy++
+	l.busy[reader]++
 	return l.halved, true
 }
 
 // release ends a request, and notes its answer.
-func (l *limiter) release(epoch int, err error) {
+func (l *limiter) release(c class, epoch int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -87,17 +97,17 @@ func (l *limiter) release(epoch int, err error) {
 		l.limit, l.good = max(l.limit/2, 1), 0
 		l.halved++
 	}
-	l.done()
+	l.done(c)
 }
 
 // done frees a place. The caller holds mu.
-func (l *limiter) done() {
-	l.busy--
-	for c := range l.waiting {
-		for len(l.waiting[c]) > 0 && l.busy < l.limit {
+func (l *limiter) done(c class) {
+	l.busy[c]--
+	for c := range classes {
+		for len(l.waiting[c]) > 0 && l.may(c) {
 			close(l.waiting[c][0])
 			l.waiting[c] = l.waiting[c][1:]
-			l.busy++
+			l.busy[c]++
 		}
 	}
 }
