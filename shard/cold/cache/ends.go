@@ -62,3 +62,15 @@ func (c *Cache) endOf(o *Object, size int64) (there, room bool) {
 	}
 	return false, !c.closed && c.used()+size <= c.limit && c.meta.bytes+size <= c.limit*endsShare/100
 }
+
+// MissingEnds returns the size of the tails that Open of these objects would fetch.
+func (c *Cache) MissingEnds(objects []Object) (bytes int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range objects {
+		if x := c.objects[objects[i].Key]; x == nil || !x.tail.has.has(0) {
+			bytes += objects[i].Bytes - objects[i].TailOffset
+		}
+	}
+	return bytes
+}

@@ -134,16 +134,22 @@ func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
 
 // allowed returns an error if the query would fetch too many bytes.
 func (q *Query) allowed(parts []cache.Want) error {
-	limit := q.r.cfg.MaxBytes
-	if limit == 0 {
+	if q.r.cfg.MaxBytes == 0 {
 		return nil
 	}
-	need := q.hold.Done().Bytes
+	more := int64(0)
 	for _, w := range parts {
 		_, bytes, _ := q.r.cfg.Cache.Missing(w)
-		need += bytes
+		more += bytes
 	}
-	if need <= limit {
+	return q.mayFetch(more)
+}
+
+// mayFetch returns an error if the query must not fetch so many more bytes.
+func (q *Query) mayFetch(more int64) error {
+	limit := q.r.cfg.MaxBytes
+	need := q.hold.Done().Bytes + more
+	if limit == 0 || more == 0 || need <= limit {
 		return nil
 	}
 	return errs.New(errs.RuntimeResourcesExhausted, "query: it would fetch %d bytes from object storage, and "+
@@ -168,6 +174,11 @@ func (q *Query) open(ctx context.Context, wants []query.Want) (parts []cache.Wan
 	q.mu.Unlock()
 	if q.r == nil {
 		return nil, nil, q.failed(ctx, errNoStorage, list)
+	}
+	if q.r.cfg.MaxBytes > 0 { // each has up to some hundred KiB
+		if err := q.mayFetch(q.r.cfg.Cache.MissingEnds(objects)); err != nil {
+			return nil, nil, err
+		}
 	}
 	files, err := q.hold.Open(ctx, objects...)
 	if err != nil {

@@ -534,6 +534,18 @@ func TestMaxBytes(t *testing.T) {
 	w.compare(t, large)
 	w.reader.cfg.MaxBytes = limit
 	w.compare(t, large)
+
+	// The ends of objects count, too: with very many objects, they are what a query fetches.
+	o := w.parts[0].object
+	w.reader.cfg.MaxBytes = (o.Meta.Bytes - o.TailOffset) / 2
+	w.empty(t)
+	w.bucket.count()
+	if _, err := w.ask(wait(t), small, false); errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
+		t.Errorf("%s, with a limit below the size of the end of an object: %v", small, err)
+	}
+	if n, _ := w.bucket.count(); n > 0 {
+		t.Errorf("it made %d requests", n)
+	}
 }
 
 // TestRequests compares the numbers of requests of some statements with what they need at most. The objects are so
