@@ -24,8 +24,9 @@ const (
 	HotSinceFile = "HOTSINCE"
 	// hotSinceHead is its first line.
 	hotSinceHead = "cordwood hot since 1\n"
-	// maxHotSince is the largest size of the file that is read.
+	// maxHotSince is the largest size of the file that is read, and maxAge the largest age that is taken from it.
 	maxHotSince = 64 << 20
+	maxAge      = 10 * 365 * 24 * time.Hour
 )
 
 // age says since when a table has had rows that are in segments and in no cut.
@@ -99,8 +100,8 @@ func (m *Mover) loadAges() (ages, error) {
 		var id, from uint64
 		var milli int64
 		if n, _ := fmt.Sscanf(line, "%d %d %d\n", &id, &from, &milli); n == 3 {
-			// The machine's clock may have been set back.
-			out[id] = age{from, now - max(wall.Sub(time.UnixMilli(milli)), 0)}
+			// The machine's clock may have been set back, and a damaged number must not overflow.
+			out[id] = age{from, now - min(max(wall.Sub(time.UnixMilli(milli)), 0), maxAge)}
 		}
 	}
 	return out, nil
