@@ -537,8 +537,8 @@ func TestMaxBytes(t *testing.T) {
 
 	// The ends of objects count, too: with very many objects, they are what a query fetches.
 	o := w.parts[0].object
-	w.reader.cfg.MaxBytes = (o.Meta.Bytes - o.TailOffset) / 2
 	w.empty(t)
+	w.reader.cfg.MaxBytes = (o.Meta.Bytes - o.TailOffset) / 2
 	w.bucket.count()
 	if _, err := w.ask(wait(t), small, false); errs.CodeOf(err) != errs.RuntimeResourcesExhausted {
 		t.Errorf("%s, with a limit below the size of the end of an object: %v", small, err)

@@ -65,8 +65,8 @@ func TestJoinOthers(t *testing.T) {
 	w.check("all joined", 2, 20)
 }
 
-// TestJoinLost joins objects although some of the same table are missing or damaged, and moves rows meanwhile. When they
-// are back, they are joined too.
+// TestJoinLost joins objects although one of the same table is missing, and moves rows meanwhile. When the object is
+// back, it is joined too.
 func TestJoinLost(t *testing.T) {
 	t.Parallel()
 	at := t.TempDir()
