@@ -32,6 +32,7 @@ type cluster struct {
 	founders []string // of the metadata group
 	shards   int      // of a new cluster
 	archives *archives
+	objects  *objects // nil without object storage
 	// failed is called when a process ends itself.
 	failed func(*Node, error)
 	// parts is the number of parts of queries that nodes ran.
@@ -47,6 +48,14 @@ func (c *cluster) opened(s *shard.Shard) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.flushers = append(c.flushers, s.Store().Flusher)
+}
+
+// flushAge is the age at which rows are written to segments. Only those that are may go to object storage.
+func (c *cluster) flushAge() time.Duration {
+	if c.objects != nil {
+		return 5 * time.Second
+	}
+	return 20 * time.Second
 }
 
 // taken returns the number of segments that followers took from their leaders.

@@ -54,7 +54,8 @@ func (w breaker) moveTable() {
 		to = append(to, all[i].Id)
 	}
 	w.ask(&clusterapi.Request{
-		Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to, WithRows: to[0]%2 == 0,
+		Kind: operation.TableMove, Table: schema.DefaultDatabase + "." + t.name, ToShards: to,
+		WithRows: to[0]%2 == 0 && !t.cold, // its service of shards reads no objects
 	})
 }
 

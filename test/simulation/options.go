@@ -17,6 +17,8 @@ type Options struct {
 	Writers int // for each table
 	// Merging adds a table that merges rows, and that moves with its rows.
 	Merging bool
+	// Cold adds a table whose rows go to object storage.
+	Cold bool
 	// Duration is how long faults occur, in virtual time.
 	Duration time.Duration
 	// Delay and Jitter apply to the network.
@@ -72,12 +74,17 @@ const (
 	SwapEntry
 	// ForgetVotes lets a new replica vote before it knows how far its group is.
 	ForgetVotes
+	// ShortJoin makes one node lose a cut from a join of objects, whose rows are in the new objects all the same.
+	ShortJoin
 )
 
 func (o Options) String() string {
 	merging := ""
 	if o.Merging {
 		merging = ", one that merges rows"
+	}
+	if o.Cold {
+		merging += ", one in object storage"
 	}
 	return fmt.Sprintf("seed %d: %d nodes, %d with metadata, %d shards%s, %d writers each, %s, delay %s to %s, a "+
 		"fault of %s every %s",
@@ -104,5 +111,6 @@ func Draw(seed uint64) Options {
 	if len(o.Faults) == 0 {
 		o.Faults = []string{faults[rng.IntN(len(faults))].name}
 	}
+	o.Cold = rng.IntN(2) == 0
 	return o
 }

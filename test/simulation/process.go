@@ -22,7 +22,6 @@ import (
 	"cordwood/node/coordinator/snapshot"
 	"cordwood/node/host"
 	"cordwood/proto/metapb"
-	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard"
 	"cordwood/shard/compaction"
@@ -164,6 +163,9 @@ func (p *process) openHost() error {
 				members = swapEntries(p.ctx, t)
 			}
 			peers := p.dial
+			if n.cluster.mutant == ShortJoin && n.ID == n.cluster.founders[0] {
+				members = alterEntries(p.ctx, t, (&shortJoin{rows: map[uint64]int64{}}).alter)
+			}
 			if n.cluster.mutant == ForgetVotes {
 				peers = func(id string) (grpc.ClientConnInterface, error) {
 					conn, err := p.dial(id)
@@ -175,9 +177,9 @@ func (p *process) openHost() error {
 				Config: store.Config{
 					ID: o.ID, Dir: o.Dir, NodeID: n.ID,
 					FS: life{vfs.Hook(n.disk, n.shards.hook), p.dead}, Space: n.shards.space,
-					FlushBytes: 1 << 20, FlushAge: 20 * time.Second, FlushLogBytes: 256 << 10,
+					FlushBytes: 1 << 20, FlushAge: n.cluster.flushAge(), FlushLogBytes: 256 << 10,
 					ShareBytes: 1 << 10, SplitBytes: 16 << 10, Now: n.now, Monotonic: clock.elapsed,
-					TTL:  func(*schema.Table) schema.TTL { return schema.TTL{D: keep} },
+					TTL:  ttlOf,
 					Pool: pool, Compaction: compaction.NewLimiter(0, 0), Logger: n.log, FailStop: p.fail,
 				},
 				TakeBytes:   1, // followers take the leader's segments whenever they can
@@ -185,7 +187,7 @@ func (p *process) openHost() error {
 				Transport: members, Peers: peers,
 				Members:       func() []string { return replicasOf(p.meta, o.ID) },
 				LogStore:      func() (raftlog.Store, error) { return log.Open(group) },
-				TrailingBytes: 8 << 10, Agreed: clock.agreed,
+				TrailingBytes: 8 << 10, Agreed: clock.agreed, Tier: p.tier(),
 			})
 			if err != nil {
 				_ = t.Close() // only leaves the list of groups
@@ -341,7 +343,7 @@ func (p *process) enter(ctx context.Context) error {
 	return p.host.Run(ctx)
 }
 
-// keep is the ttl of all tables. A run is shorter, so nothing may expire, whatever the clocks show.
+// keep is the ttl of tables; see ttlOf. A run is shorter, so nothing may expire, whatever the clocks show.
 const keep = time.Hour
 
 // replaceAfter is how long a node must be silent until its replicas are replaced.

@@ -123,7 +123,7 @@ func (w *World) readFresh(
 	if s == nil || s.WaitApplied(ctx, index) != nil {
 		return "", 0, false
 	}
-	at, err := read(node.disk, s, t, into)
+	at, err := read(node, s, t, into)
 	if err != nil {
 		return "", 0, false // the node has crashed in the meantime
 	}
@@ -180,7 +180,7 @@ func (w *World) settled(id uint32, n *Node, tables []*schema.Table) (contents, u
 	}
 	have, at := contents{}, uint64(0)
 	for _, t := range tables {
-		if at, err = read(n.disk, s, t, have.table(t.ID)); err != nil {
+		if at, err = read(n, s, t, have.table(t.ID)); err != nil {
 			return nil, 0, fmt.Errorf("table %s: %w", t.Name, err)
 		}
 	}

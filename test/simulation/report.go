@@ -27,6 +27,8 @@ type Report struct {
 	Queries, Parts int64
 	// Taken is the number of segments that followers took from their leaders.
 	Taken int64
+	// Joined is the number of cuts that have been joined in object storage.
+	Joined int
 
 	schemas *schemaHistory
 }

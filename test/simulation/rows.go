@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type table struct {
 	merges bool
 	// spread is the number of shards that take its rows, if there are several.
 	spread int
+	// cold means that its rows are old, and go to object storage.
+	cold bool
 }
 
 // columns returns the columns of a row's writer and number.
@@ -55,6 +58,9 @@ func (t table) options() map[string]string {
 
 // output returns rows as the output of a pipeline.
 func (t table) output(now time.Time, writer, first int64, rows int) *pipeline.Output {
+	if t.cold {
+		now = now.Add(-coldAge)
+	}
 	b := &column.Builder{}
 	var cols []*column.Col
 	for _, c := range t.columns() {
@@ -73,19 +79,24 @@ func (t table) output(now time.Time, writer, first int64, rows int) *pipeline.Ou
 }
 
 // read counts how often a replica has each row of a table, and returns its index.
-func read(fs vfs.FS, s *shard.Shard, t *schema.Table, into map[rowID]int) (index uint64, err error) {
+func read(n *Node, s *shard.Shard, t *schema.Table, into map[rowID]int) (index uint64, err error) {
 	v := s.ReadView(t.ID)
 	if v == nil {
 		return 0, errors.New("the shard is closed")
 	}
 	defer v.Close()
 	for _, seg := range v.Segments(t.ID) {
-		if err := readSegment(fs, &seg, t, into); err != nil {
+		if err := readSegment(n.disk, &seg, t, into); err != nil {
 			return 0, fmt.Errorf("segment %s: %w", seg.Path, err)
 		}
 	}
 	for _, b := range v.Batches(t.ID) {
 		count(b, t, into)
+	}
+	for _, x := range v.Cold(t.ID) {
+		if err := n.cluster.objects.read(context.Background(), x.Object, t, into); err != nil {
+			return 0, err
+		}
 	}
 	return v.AppliedIndex(), nil
 }

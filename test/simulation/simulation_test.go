@@ -134,6 +134,12 @@ func TestSeeds(t *testing.T) {
 	case testing.Short():
 		n = 2
 	}
+	var cold, joined atomic.Int64
+	t.Cleanup(func() { // when all seeds have run
+		if cold.Load() > 3 && joined.Load() == 0 {
+			t.Error("no objects were joined")
+		}
+	})
 	for seed := first; seed < first+uint64(n); seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -142,11 +148,13 @@ func TestSeeds(t *testing.T) {
 				opt.Faults, again = strings.Split(*only, ","), fmt.Sprintf(" -faults %q", *only)
 			}
 			r := runSeed(t, opt)
+			cold.Add(int64(boolInt(opt.Cold)))
+			joined.Add(int64(r.Joined))
 			if r.Failed() {
 				t.Errorf("go test ./test/simulation -run TestSeeds -seed %d%s\n%s", seed, again, r)
 			} else {
-				t.Logf("%s: %d rows, gap %s, recovery %s, %d logs, %d queries, %d parts, %d segments taken", r.Options, r.Acked,
-					r.Longest, r.Recovery, r.Logs, r.Queries, r.Parts, r.Taken)
+				t.Logf("%s: %d rows, gap %s, recovery %s, %d logs, %d queries, %d parts, %d segments taken, %d cuts joined",
+					r.Options, r.Acked, r.Longest, r.Recovery, r.Logs, r.Queries, r.Parts, r.Taken, r.Joined)
 			}
 		})
 	}
@@ -224,6 +232,11 @@ func TestMutants(t *testing.T) {
 			[]string{"added again"},
 			"although the same reader has seen", 1, 15 * time.Second, 5,
 		},
+		{
+			"a replica joins fewer objects than are in the new one", ShortJoin,
+			[]string{"hand-over"},
+			"reads of table c1: a row more than once", 1, 15 * time.Second, 0,
+		},
 		{"outdated metadata", StaleCopy, []string{"slow copy"}, "not linearizable", 1, 4 * time.Second, 0},
 	}
 	for _, test := range tests {
@@ -238,6 +251,7 @@ func TestMutants(t *testing.T) {
 				opt.Faults, opt.Mutant, opt.Duration, opt.Pause = test.faults, test.mutant,
 					max(time.Minute, 8*test.pause), test.pause
 				opt.Nodes, opt.Metas, opt.Groups, opt.Writers, opt.Merging = max(3, test.nodes), 3, 2, 2, true
+				opt.Cold = test.mutant == ShortJoin
 				r := runSeed(t, opt)
 				for _, v := range r.Violations {
 					if strings.Contains(v, test.want) {

@@ -58,6 +58,9 @@ func Run(opt Options, dir string) (*Report, error) {
 	w.cluster = &cluster{
 		net: w.net, log: opt.Logger, mutant: opt.Mutant, shards: opt.Groups, archives: newArchives(), failed: w.nodeFailed,
 	}
+	if opt.Cold {
+		w.cluster.objects = newObjects(opt.Seed, dir)
+	}
 	for i := range opt.Nodes {
 		id := fmt.Sprint("n", i+1)
 		w.nodes = append(w.nodes, newNode(id, dir, w.cluster))
@@ -77,6 +80,9 @@ func Run(opt Options, dir string) (*Report, error) {
 	}
 	if opt.Merging {
 		w.tables = append(w.tables, table{name: "m1", merges: true})
+	}
+	if opt.Cold {
+		w.tables = append(w.tables, table{name: coldTable, spread: opt.Groups, cold: true})
 	}
 	defer w.close()
 	for _, n := range w.nodes {
@@ -254,6 +260,9 @@ func (w *World) run() (*Report, error) {
 		}
 	}
 	for i, table := range w.tables {
+		if table.cold { // the engine of the simulation reads no objects
+			continue
+		}
 		rng := rand.New(rand.NewPCG(w.opt.Seed, uint64(200+i)))
 		watchers.Go(func() { w.queryAlong(watching, table, rng) })
 	}
@@ -277,6 +286,8 @@ func (w *World) run() (*Report, error) {
 	watchers.Wait()
 	if len(r.Stuck) == 0 {
 		w.awaitOperations()
+		w.settleObjects()
+		r.Joined = w.joined()
 	}
 	w.check(r)
 	r.Queries, r.Parts, r.Taken = w.queries.Load(), w.cluster.parts.Load(), w.cluster.taken()
