@@ -1,9 +1,11 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -27,6 +29,8 @@ type randomJoins struct {
 	cfg    Config
 	now    hand
 	seq    uint64
+	ids    []uint64                    // of the tables
+	lastID uint64                      // the highest id of a table, also of dropped ones
 	rows   map[uint64]map[string]int64 // the times of rows, by table
 	before map[uint64]int64            // rows before it have expired
 
@@ -69,8 +73,9 @@ func (s *steps) joined() int {
 	return s.joins
 }
 
-// TestJoinRandom writes rows of several days in a random order, moves and joins them, lets some expire, and ends the
-// process at random steps. Each live row is there once, and each expired one at most once.
+// TestJoinRandom writes rows of several days in a random order, moves and joins them, lets some expire, drops tables,
+// loses objects for a while, and ends the process at random steps. Each live row is there once, and each expired one at
+// most once.
 func TestJoinRandom(t *testing.T) {
 	t.Parallel()
 	seed := *joinSeed
@@ -80,7 +85,7 @@ func TestJoinRandom(t *testing.T) {
 	t.Logf("go test ./shard -run TestJoinRandom -join-seed %d", seed)
 	w := &randomJoins{
 		rng: rand.New(rand.NewPCG(seed, 1)), dir: bucket.NewDir(t.TempDir()), disk: vfs.NewMem(),
-		rows: map[uint64]map[string]int64{}, before: map[uint64]int64{},
+		rows: map[uint64]map[string]int64{}, before: map[uint64]int64{}, ids: []uint64{1, 2, 3}, lastID: 3,
 	}
 	cfg := joining(testConfig(t), w.dir)
 	cfg.FS, cfg.ShareBytes, cfg.SplitBytes = w.disk, 600, 1
@@ -94,9 +99,19 @@ func TestJoinRandom(t *testing.T) {
 	steps := []struct {
 		weight int
 		do     func()
-	}{{50, w.write}, {20, func() { w.flush() }}, {30, w.step}, {8, w.pass}, {4, w.expire}, {6, w.endStep}, {3, w.compact}}
+	}{
+		{50, w.write},
+		{20, func() { w.flush() }},
+		{30, w.step},
+		{8, w.pass},
+		{4, w.expire},
+		{6, w.endStep},
+		{3, w.compact},
+		{1, w.dropOne},
+		{4, w.lose},
+	}
 	for i := range 700 {
-		n := w.rng.IntN(121)
+		n := w.rng.IntN(126)
 		for _, s := range steps {
 			if n -= s.weight; n < 0 {
 				s.do()
@@ -118,7 +133,7 @@ func TestJoinRandom(t *testing.T) {
 
 func (w *randomJoins) write() {
 	for range 1 + w.rng.IntN(4) {
-		table := 1 + w.rng.Uint64N(3)
+		table := w.table()
 		day := int64(w.now.get() / (24 * time.Hour))
 		if w.rng.IntN(10) == 0 {
 			day -= w.rng.Int64N(3)
@@ -143,8 +158,64 @@ func (w *randomJoins) step() {
 
 func (w *randomJoins) pass() { w.now.add(time.Duration(1+w.rng.IntN(12)) * time.Hour) }
 
+func (w *randomJoins) table() uint64 { return w.ids[w.rng.IntN(len(w.ids))] }
+
+// dropOne drops a table, and creates another one.
+func (w *randomJoins) dropOne() {
+	at := w.rng.IntN(len(w.ids))
+	if err := w.DropTable(wait(w.t), w.ids[at]); err != nil {
+		w.t.Fatal(err)
+	}
+	delete(w.rows, w.ids[at])
+	w.lastID++
+	w.ids[at] = w.lastID
+}
+
+// lose does a step of the mover while an object is missing or damaged.
+func (w *randomJoins) lose() {
+	_, sets := w.coldState()
+	if len(sets) == 0 {
+		return
+	}
+	list := sets[w.rng.IntN(len(sets))].Objects
+	key := list[w.rng.IntN(len(list))].Key
+	whole := w.content(key)
+	var err error
+	if w.rng.IntN(2) == 0 {
+		err = w.dir.Delete(wait(w.t), key)
+	} else {
+		damaged := slices.Clone(whole)
+		damaged[w.rng.IntN(len(damaged))] ^= 1
+		err = w.replace(key, damaged)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_ = w.mover.Step(wait(w.t)) // it may need the object
+	if err := w.replace(key, whole); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *randomJoins) content(key string) []byte {
+	r, err := w.dir.Open(wait(w.t), key, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer r.Close()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return data
+}
+
+func (w *randomJoins) replace(key string, data []byte) error {
+	return w.dir.Put(wait(w.t), key, bucket.Content{Body: bytes.NewReader(data), Size: int64(len(data)), Replace: true})
+}
+
 func (w *randomJoins) expire() {
-	table := 1 + w.rng.Uint64N(3)
+	table := w.table()
 	before := (int64(w.now.get()/time.Second) - 3*86400 - w.rng.Int64N(86400)) * 1000
 	if before <= w.before[table] || w.rows[table] == nil {
 		return
@@ -170,6 +241,9 @@ func (w *randomJoins) endStep() {
 	if w.rng.IntN(2) == 0 {
 		w.disk.Crash(50)
 	}
+	of := *w.cfg.Tier
+	of.LocalFor = []time.Duration{time.Hour, 30 * time.Hour}[w.rng.IntN(2)]
+	w.cfg.Tier = &of
 	w.opened = openShard(w.t, w.cfg)
 	w.stopCompactor()
 }
