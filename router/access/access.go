@@ -91,7 +91,7 @@ func (r Right) String() string { return [...]string{"none", "rw", "ro", "wo"}[r]
 
 // allowing lists the rights that give each privilege, in the order in which a message
 // recommends them.
-var allowing = map[Privilege][]Right{
+var allowing = [Nobody + 1][]Right{
 	SignedIn:      {ReadWrite, ReadOnly, WriteOnly},
 	Query:         {ReadOnly, ReadWrite},
 	Select:        {ReadOnly, ReadWrite},
@@ -200,7 +200,7 @@ type Person struct {
 type Fixed struct{ Database, Table, Pipeline string }
 
 // DefaultDatabase returns the database of requests that name none.
-func (s Sender) DefaultDatabase() string {
+func (s *Sender) DefaultDatabase() string {
 	return cmp.Or(s.Fixed.Database, s.Database, schema.DefaultDatabase)
 }
 
@@ -213,15 +213,19 @@ func Everybody() Sender { return Sender{User: DefaultUser, Right: ReadWrite, Pro
 // May reports whether the sender may do n. Rights of the list of users apply to all objects. With grants, a
 // privilege on tables is needed on the object: on the table, on all tables of the database, or, if n has no object, on
 // at least one table.
-func (s Sender) May(n Need) bool {
+func (s *Sender) May(n Need) bool {
 	n = n.ofAudit()
+	return s.may(&n)
+}
+
+func (s *Sender) may(n *Need) bool {
 	switch {
 	case n.Privilege == Open:
 		return true
 	case s.IngestOnly && !ingestion[n.Privilege]:
 		return false
 	case s.Grants != nil:
-		return granted(s.Grants, &n)
+		return granted(s.Grants, n)
 	}
 	for _, r := range allowing[n.Privilege] {
 		if r == s.Right {
@@ -232,7 +236,7 @@ func (s Sender) May(n Need) bool {
 }
 
 // ingestion are the privileges that a sender with IngestOnly may have.
-var ingestion = map[Privilege]bool{SignedIn: true, Insert: true, IngestCreate: true, PipelineUse: true}
+var ingestion = [Nobody + 1]bool{SignedIn: true, Insert: true, IngestCreate: true, PipelineUse: true}
 
 // bits has the privilege in grants for each privilege that can be granted.
 var bits = [...]rights.Set{
@@ -278,7 +282,7 @@ func (n *Need) inGrants() (out rights.Need, ok bool) {
 
 // Sees reports whether a table may exist for the sender: whether they have any privilege on it. For others, it
 // does not exist.
-func (s Sender) Sees(database, table string) bool {
+func (s *Sender) Sees(database, table string) bool {
 	if IsAudit(database, table) {
 		return s.May(Need{Privilege: ReadAudit})
 	}
@@ -286,15 +290,15 @@ func (s Sender) Sees(database, table string) bool {
 }
 
 // SeesDatabase reports whether a database may exist for the sender. The default database exists for all.
-func (s Sender) SeesDatabase(name string) bool {
+func (s *Sender) SeesDatabase(name string) bool {
 	return s.Grants == nil || name == schema.DefaultDatabase || s.Grants.InDatabase(name) != 0
 }
 
 // Require returns an error of code PermissionDenied (403) if the sender may not do n. The text says which right
 // would allow it.
-func (s Sender) Require(n Need) error {
+func (s *Sender) Require(n Need) error {
 	n = n.ofAudit()
-	if s.May(n) {
+	if s.may(&n) {
 		return nil
 	}
 	if s.Grants != nil {
@@ -322,7 +326,7 @@ func (s Sender) Require(n Need) error {
 }
 
 // missingGrant returns the error for a sender without a grant. Its text has the statement that would give it.
-func (s Sender) missingGrant(n Need) error {
+func (s *Sender) missingGrant(n Need) error {
 	var bit rights.Set
 	if int(n.Privilege) < len(bits) {
 		bit = bits[n.Privilege]

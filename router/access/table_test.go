@@ -34,7 +34,7 @@ func TestCallsHaveRows(t *testing.T) {
 			t.Errorf("%s has a row, and is not a call", m)
 		}
 	}
-	if n, _ := OfCall("/other/Call"); (Sender{Right: ReadWrite}).May(n) {
+	if n, _ := OfCall("/other/Call"); (&Sender{Right: ReadWrite}).May(n) {
 		t.Error("a call without a row is allowed")
 	}
 }
@@ -54,7 +54,7 @@ func TestCommandsHaveRows(t *testing.T) {
 	if oneof.Len() != len(commands) {
 		t.Errorf("%d commands have rows, and there are %d", len(commands), oneof.Len())
 	}
-	if n, _ := OfCommand(&metapb.Command{}); (Sender{Right: ReadWrite}).May(n) {
+	if n, _ := OfCommand(&metapb.Command{}); (&Sender{Right: ReadWrite}).May(n) {
 		t.Error("an empty command is allowed")
 	}
 }
@@ -96,7 +96,7 @@ func TestRights(t *testing.T) {
 			t.Errorf("%s is given to %v, want %s", p, got, may)
 		}
 	}
-	err := Sender{User: "ship", Right: WriteOnly}.Require(Need{
+	err := (&Sender{User: "ship", Right: WriteOnly}).Require(Need{
 		Privilege: Drop,
 		Action:    "drop table",
 		Object:    Object{Table, "public", "t"},
@@ -130,7 +130,7 @@ func TestTokenWithoutTables(t *testing.T) {
 		{"cw_x", "x", "the scope of the token does not contain INSERT on any table", "grant"},
 		{"ann", "", "ann has INSERT on no table; an administrator can grant it", "scope"},
 	} {
-		err := Sender{User: c.user, Token: c.token, Grants: rights.NewIndex(nil, nil)}.Require(
+		err := (&Sender{User: c.user, Token: c.token, Grants: rights.NewIndex(nil, nil)}).Require(
 			Need{Privilege: Insert, Action: "ingest"})
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), c.lack) {
 			t.Errorf("%s: %v, want %q and not %q", c.user, err, c.want, c.lack)

@@ -76,7 +76,7 @@ func (f *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key w
 // byUser authenticates by the header Authorization, which contains only the right: "rw", "ro" or "wo".
 type byUser struct{}
 
-func (byUser) Begin(s access.Sender, _ func(error)) access.Work { return unchanging{s} }
+func (byUser) Begin(s access.Sender, _ func(error)) access.Work { return &unchanging{s} }
 
 // unchanging is work of a sender whose rights never change.
 type unchanging struct{ access.Sender }

@@ -35,7 +35,7 @@ func (h *ingestHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // ingest checks the parts of a request in a fixed order, which decides the error if several are wrong: parameters,
 // body, meaning of the parameters, records. Then it writes the rows.
 func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome, error) {
-	p, err := readIngestParams(r, &exchange.Of(r).Caller.Sender)
+	p, err := readIngestParams(r, &x.Caller.Sender)
 	if err == nil && p.batch.Replayed != nil {
 		err = ingest.PermitReplay(&x.Caller)
 	}

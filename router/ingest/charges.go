@@ -79,16 +79,16 @@ func (s *Service) takeRows(q *Request, b *Batch, rows int64) error {
 	return s.decide(q, b.Database, rows, 0, func(c *charge) (*error, *bool) { return &c.rows, &c.rowsDecided })
 }
 
-// charged stores a batch if the quotas of its database admit its bytes.
-func (s *Service) charged(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
+// charged stores a batch if the quotas of its database admit its bytes. out is empty before.
+func (s *Service) charged(ctx context.Context, q *Request, b *Batch, m Memory, out *Outcome) {
 	if err := s.takeBytes(q, b); err != nil {
-		return Outcome{Err: s.Failed(q.Protocol, StageQuota, err)}
+		out.Err = s.Failed(q.Protocol, StageQuota, err)
+		return
 	}
-	out := s.store(ctx, q, b, m)
+	s.store(ctx, q, b, m, out)
 	if out.Err != nil && nothingStored(out.Err) {
 		s.cfg.Quotas.GiveBack(b.Database, 0, b.Bytes)
 	}
-	return out
 }
 
 // nothingStored reports whether a batch that failed stored no rows.

@@ -50,7 +50,11 @@ func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error)
 	if j.b.Replayed != nil {
 		j.b.Replayed.watch(q, j.kept != nil)
 	}
-	runner, err := Runner(j.b.compiled, q, j.s.lookup(ctx, j.q.Caller))
+	var lookup pipeline.Lookup
+	if j.b.compiled != nil {
+		lookup = j.s.lookup(ctx, j.q.Caller)
+	}
+	runner, err := Runner(j.b.compiled, q, lookup)
 	if err != nil {
 		return nil, err
 	}

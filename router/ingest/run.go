@@ -33,7 +33,7 @@ const (
 func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 	out := make([]Outcome, len(q.Batches))
 	if len(q.Batches) == 1 {
-		out[0] = s.charged(ctx, q, q.Batches[0], q.Memory)
+		s.charged(ctx, q, q.Batches[0], q.Memory, &out[0])
 		return out
 	}
 	shared, columns := &sharedMemory{all: q.Memory}, pipeline.ShareNewColumns(len(q.Batches))
@@ -51,7 +51,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 			m := shared.part()
 			defer m.release()
 			b.newColumns = &columns[i]
-			out[i] = s.charged(ctx, q, b, m)
+			s.charged(ctx, q, b, m, &out[i])
 			return nil
 		})
 	}
@@ -60,21 +60,23 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 }
 
 // store stores a batch: it checks the parameters, finds the pipeline, and runs it until its rows fit the table.
-func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
+func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory, out *Outcome) {
 	if err := s.Check(ctx, b); err != nil {
-		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
+		out.Err = s.Failed(q.Protocol, StageParameters, err)
+		return
 	}
 	s.setKey(q, b)
 	if err := s.findPipeline(ctx, q.Caller, b); err != nil {
-		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
+		out.Err = s.Failed(q.Protocol, StagePipeline, err)
+		return
 	}
 	var until time.Time
 	for run := 1; ; run++ {
-		out := s.once(ctx, q, b, m)
+		out.Err = s.once(ctx, q, b, m, out)
 		switch {
 		case out.Err == nil:
-			s.metrics.of(q.Protocol).stored(b, &out)
-			return out
+			s.metrics.of(q.Protocol).stored(b, out)
+			return
 		case errors.Is(out.Err, write.ErrSchemaChanged) && run < maxPipelineRuns:
 			s.log.DebugContext(ctx, "pipeline runs again", "table", b.Table, "run", run+1, "error", out.Err)
 			continue
@@ -91,12 +93,12 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 			}
 			if !time.Now().Before(until) ||
 				s.waitWhile(ctx, func() bool { _, yes := s.cfg.Writer.Pressed(b.Database, b.Table); return yes }) != nil {
-				return out
+				return
 			}
 			run = 0
 			continue
 		}
-		return out
+		return
 	}
 }
 
@@ -130,41 +132,42 @@ type job struct {
 	made     madeTables
 }
 
-// once runs the pipeline over the input with the current tables, and writes the rows.
-func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
+// once runs the pipeline over the input with the current tables, and writes the rows. It fills in out unless it
+// returns an error.
+func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory, out *Outcome) error {
 	j := &job{s: s, q: q, b: b, m: m}
 	if b.newColumns != nil {
 		b.newColumns.GiveBack()
 	}
 	in, err := j.open(ctx)
 	if err != nil {
-		return Outcome{Err: s.Failed(q.Protocol, StagePipeline, err)}
+		return s.Failed(q.Protocol, StagePipeline, err)
 	}
 	defer in.Release()
 	defer func() { j.place.Leave() }()
-	out, err := j.run(ctx, in)
+	made, err := j.run(ctx, in)
 	if err != nil {
-		return Outcome{Err: err}
+		return err
 	}
-	if err := j.permit(ctx, out); err != nil {
-		return Outcome{Err: err}
+	if err := j.permit(ctx, made); err != nil {
+		return err
 	}
-	rows := out.Rows()
+	rows := made.Rows()
 	if j.kept != nil {
 		rows += int64(j.kept.rows.Rows())
 	}
 	if err := s.takeRows(q, b, rows); err != nil {
 		s.giveBack(j.made)
-		return Outcome{Err: s.Failed(q.Protocol, StageQuota, err)}
+		return s.Failed(q.Protocol, StageQuota, err)
 	}
-	outcome := j.write(ctx, out)
-	if outcome.Err != nil {
+	if err := j.write(ctx, made, out); err != nil {
 		s.giveBack(j.made)
-		if nothingStored(outcome.Err) {
+		if nothingStored(err) {
 			s.cfg.Quotas.GiveBack(b.Database, rows, 0)
 		}
+		return err
 	}
-	return outcome
+	return nil
 }
 
 // open prepares a run that makes rows from the input.
@@ -343,8 +346,8 @@ func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
 	return nil
 }
 
-// write stores the rows.
-func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
+// write stores the rows, and fills in the outcome unless it returns an error.
+func (j *job) write(ctx context.Context, out *pipeline.Output, outcome *Outcome) error {
 	s, b := j.s, j.b
 	start := time.Now()
 	// Encoding the rows needs the place too. The writer frees it before it waits.
@@ -359,11 +362,11 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 		if !errors.Is(err, write.ErrSchemaChanged) {
 			err = s.Failed(j.q.Protocol, StageWrite, err)
 		}
-		return Outcome{Err: err}
+		return err
 	}
 	if b.Replayed != nil {
 		if err := s.noteReplayed(ctx, b); err != nil {
-			return Outcome{Err: s.Failed(j.q.Protocol, StageWrite, err)}
+			return s.Failed(j.q.Protocol, StageWrite, err)
 		}
 	}
 	if j.kept != nil {
@@ -380,11 +383,12 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 			" defines the field with the time")
 	}
 	expired, expiredWarnings := ExpiredRows(out)
-	return Outcome{
+	*outcome = Outcome{
 		Written: written, Records: out.Records, Skipped: out.Skipped, SkippedBy: out.SkippedBy, Reasons: out.Reasons,
 		Refused: j.refused, Dropped: out.Dropped,
 		Kept: j.kept != nil, Expired: expired, Warnings: append(warnings, expiredWarnings...), WriteTime: time.Since(start),
 	}
+	return nil
 }
 
 // maxExpiredTables limits the number of tables with expired rows that one answer lists.

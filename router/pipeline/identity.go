@@ -12,26 +12,15 @@ import (
 // never reports an error for a record, so both give the same result for every record.
 type identity struct {
 	sink
+	scanning
 
-	text jsonscan.Text // of the current record; src has its bytes
-	src  []byte
-
-	home *dest // destination of records without variables; nil until the first record
 	// warm is the home of an earlier request, whose columns the trie still knows: see warm.go. It is nil while a
 	// request is being processed.
-	warm *dest
-
-	trie     trie
-	maxNodes int
-	fresh    []*node // nodes of home whose column the current row has added
-	stamp    uint64
-	exact    exact
-	onlySlow bool // for tests: every record takes the exact path
-
-	// The current record.
-	val      cell
-	timeSeen bool  // on the fast path
-	syntax   error // set if the outcome is outcomeSyntax
+	warm  *dest
+	trie  trie
+	fresh []*node // nodes of home whose column the current row has added
+	stamp uint64
+	exact exact
 
 	// Buffers.
 	writer  jsonscan.Writer
@@ -39,6 +28,21 @@ type identity struct {
 	record  []byte // JSON text of a record that arrived decoded
 	name    []byte
 	varText []byte
+}
+
+// scanning is the state of an identity that belongs to one request.
+type scanning struct {
+	text jsonscan.Text // of the current record; src has its bytes
+	src  []byte
+
+	home     *dest // destination of records without variables; nil until the first record
+	maxNodes int
+	onlySlow bool // for tests: every record takes the exact path
+
+	// The current record.
+	val      cell
+	timeSeen bool  // on the fast path
+	syntax   error // set if the outcome is outcomeSyntax
 }
 
 // openHome opens the destination of records without variables. An error concerns the whole request.

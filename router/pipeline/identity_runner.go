@@ -149,11 +149,8 @@ func (r *identity) renew() bool {
 	if size > keepBytes || r.columns > keepColumns {
 		return false
 	}
-	warm := r.cool()
-	r.empty(warm)
-	*r = identity{
-		warm: warm, sink: r.sink, trie: r.trie, stamp: r.stamp, exact: r.exact, fresh: r.fresh[:0],
-		writer: r.writer, scratch: r.scratch, record: r.record, name: r.name, varText: r.varText,
-	}
+	r.warm = r.cool()
+	r.empty(r.warm)
+	r.scanning, r.fresh = scanning{}, r.fresh[:0]
 	return true
 }

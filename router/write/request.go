@@ -57,7 +57,7 @@ type job struct {
 }
 
 // newRequest divides the rows of out into batches. Tables without rows are left out.
-func newRequest(cfg Config, out *pipeline.Output) *request {
+func newRequest(cfg *Config, out *pipeline.Output) *request {
 	req := &request{}
 	var groups map[string]int
 	for _, tr := range out.Tables {
@@ -97,7 +97,7 @@ func (t *target) addParts() {
 }
 
 // cut creates as few jobs as the limits allow for the rows that are not encoded yet. Each has at least one row.
-func (t *target) cut(cfg Config) {
+func (t *target) cut(cfg *Config) {
 	n, size := t.rows.Rows.Rows(), t.rows.Rows.ByteSize()
 	base := t.rows.Count() - n
 	if n == 0 {

@@ -170,7 +170,7 @@ func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error
 // A repeated request is not recognised if its rows go to other tables or are divided differently, because the
 // pipeline or a table has changed.
 func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) (Result, error) {
-	req := newRequest(w.cfg, out)
+	req := newRequest(&w.cfg, out)
 	if len(req.targets) == 0 {
 		return Result{}, nil
 	}

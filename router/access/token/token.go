@@ -10,8 +10,9 @@ import (
 	"fmt"
 	"hash/crc32"
 	"net/netip"
-	"regexp"
 	"strings"
+
+	"cordwood/proto/lazyregexp"
 )
 
 const (
@@ -89,7 +90,7 @@ func Name(id string) string { return prefix + id }
 func Hash(text string) [sha256.Size]byte { return sha256.Sum256([]byte(text)) }
 
 // secret matches the secret of a token in a text, also if the token was cut.
-var secret = regexp.MustCompile(`(cw_[0-9A-Za-z]{10})_[0-9A-Za-z]+`)
+var secret = lazyregexp.New(`(cw_[0-9A-Za-z]{10})_[0-9A-Za-z]+`)
 
 // Hide replaces the secrets of all tokens in a text.
 func Hide(text string) string {

@@ -61,7 +61,8 @@ func (p *Provider) Problem(user, password string) string {
 		if err != nil && errs.CodeOf(err) != errs.PermissionDenied { // the addresses of senders are not known here
 			return "the token is unknown, was revoked or has expired"
 		}
-		return problemText("token", p.Current(s).Require(need))
+		s = p.Current(s)
+		return problemText("token", s.Require(need))
 	}
 	u := p.users.Load().byName[user]
 	if u == nil {
