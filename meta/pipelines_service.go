@@ -1,13 +1,13 @@
 package meta
 
 import (
-	"regexp"
 	"unicode/utf8"
 
 	"google.golang.org/grpc"
 
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/metapb"
 )
 
@@ -15,7 +15,7 @@ import (
 // checked whether the text is a valid pipeline.
 
 // pipelineName matches valid names of pipelines. The router has the same rule.
-var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+var pipelineName = lazyregexp.New(`^[A-Za-z0-9_.:-]{1,128}$`)
 
 func preparePutPipeline(p *metapb.PutPipeline) error {
 	switch {

@@ -1,13 +1,12 @@
 package node
 
 import (
-	"regexp"
-
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/metapb"
 )
 
 // nodeID matches the ids of nodes.
-var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
+var nodeID = lazyregexp.New(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
 
 // nameNodes replaces the ids of nodes in a text for users by their names. Most of the server only has ids.
 func (n *membership) nameNodes(text string) string {

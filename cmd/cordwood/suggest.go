@@ -3,27 +3,27 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/nearest"
 )
 
 // unknownNames are the server's errors about names that do not exist, with the request that lists
 // the existing names.
 var unknownNames = []struct {
-	text  *regexp.Regexp
+	text  *lazyregexp.Regexp
 	names func(cmd *cobra.Command) []string
 }{
-	{regexp.MustCompile(`^Pipeline not found, name: ([^,]+), version: latest$`), pipelineNames},
-	{regexp.MustCompile(`^table [^.]+\.([^ ]+) does not exist$`), tableNames},
+	{lazyregexp.New(`^Pipeline not found, name: ([^,]+), version: latest$`), pipelineNames},
+	{lazyregexp.New(`^table [^.]+\.([^ ]+) does not exist$`), tableNames},
 }
 
 // unknownVersion matches the server's errors about versions of pipelines that do not exist.
-var unknownVersion = regexp.MustCompile(`^Invalid pipeline version format: |` +
+var unknownVersion = lazyregexp.New(`^Invalid pipeline version format: |` +
 	`^Pipeline not found, name: [^,]+, version: [0-9]`)
 
 // suggest adds the most similar name to an error about a name that the server does not have.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"cordwood/proto/backuppb"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/shardpb"
 )
 
@@ -26,7 +27,7 @@ const (
 	tempPrefix     = "tmp/"
 )
 
-var backupID = regexp.MustCompile(`^[0-9]{8}T[0-9]{9}Z-[a-z0-9]{6}$`)
+var backupID = lazyregexp.New(`^[0-9]{8}T[0-9]{9}Z-[a-z0-9]{6}$`)
 
 func manifestName(id string) string { return manifestPrefix + id + manifestSuffix }
 
@@ -45,7 +46,7 @@ func metadataName(sum []byte) string {
 	return metadataPrefix + hex.EncodeToString(sum) + metadataSuffix
 }
 
-var metadataNames = regexp.MustCompile(`^` + metadataPrefix + `[0-9a-f]{64}` + regexp.QuoteMeta(metadataSuffix) + `$`)
+var metadataNames = lazyregexp.New(`^` + metadataPrefix + `[0-9a-f]{64}` + regexp.QuoteMeta(metadataSuffix) + `$`)
 
 // segmentKey identifies the file of a segment. It is unique within a cluster.
 type segmentKey struct {
@@ -71,7 +72,7 @@ func segmentName(k segmentKey, sum []byte) string {
 		sum, segmentSuffix)
 }
 
-var segmentNames = regexp.MustCompile(`^` + segmentPrefix +
+var segmentNames = lazyregexp.New(`^` + segmentPrefix +
 	`([^/]+)/([0-9]+)-([0-9]+)/([0-9]{16,20})-([0-9]+)-([0-9a-f]{8})-([0-9a-f]{64})` + regexp.QuoteMeta(segmentSuffix) +
 	`$`)
 

@@ -3,12 +3,12 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/nearest"
 )
 
@@ -21,16 +21,16 @@ var commandVariables = []string{
 
 // testVariable matches the variables of this project's tests, which servers under test inherit. The program ignores
 // them, and errors do not suggest them.
-var testVariable = regexp.MustCompile(
+var testVariable = lazyregexp.New(
 	`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CHAOS_ROWS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
 
 // serviceVariable matches the variables in which Kubernetes, and links of Docker, pass the addresses of services to a
 // container. A service with the name cordwood, or cordwood-headless, gives names with our prefix. The form NAME_PORT
 // matches only if its value is a URL, because a user may set CORDWOOD_HTTP_PORT instead of CORDWOOD_HTTP_ADDR.
 var (
-	serviceVariable = regexp.MustCompile(
+	serviceVariable = lazyregexp.New(
 		`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
-	servicePort = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
+	servicePort = lazyregexp.New(`_PORT=(tcp|udp|sctp)://`)
 )
 
 // CheckEnvironment returns an error for unknown variables with EnvPrefix, and suggests the most similar known one.

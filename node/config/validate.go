@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"cordwood/meta/catalog"
 	"cordwood/node/discovery"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/rights"
 	"cordwood/proto/schema"
 	"cordwood/router/httpapi/browser"
@@ -361,7 +361,7 @@ func (c *Config) checkTLS(f *faults) {
 	}
 }
 
-var prefixPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]{0,31})?$`)
+var prefixPattern = lazyregexp.New(`^([A-Za-z][A-Za-z0-9_]{0,31})?$`)
 
 // check checks the settings of ingestion: the file, the time to live, and the name of the column.
 func (i *Ingest) check(f *faults) {

@@ -2,16 +2,16 @@
 package zone
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones must also work on hosts without a zone database
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 )
 
-var offset = regexp.MustCompile(`^([+-])(\d{1,2})(?::?(\d{2}))?$`)
+var offset = lazyregexp.New(`^([+-])(\d{1,2})(?::?(\d{2}))?$`)
 
 // Load returns the zone for an IANA name such as Europe/Berlin, or for an offset such as +02:00. An
 // empty name is UTC.

@@ -1,10 +1,10 @@
 package audit
 
 import (
-	"regexp"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/router/access/token"
@@ -71,7 +71,7 @@ func cut(text string, most int) string {
 }
 
 // secret matches a literal after a word that introduces a secret. The literal may be incomplete.
-var secret = regexp.MustCompile(
+var secret = lazyregexp.New(
 	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
 
 // WithoutSecrets replaces the secrets in a statement, or in a message with a part of one. Only the pattern finds those

@@ -2,13 +2,13 @@ package pgwire
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
@@ -142,7 +142,7 @@ func (d *describer) describePrepared(p *prepared) error {
 }
 
 // markerText matches a literal made by marker.
-var markerText = regexp.MustCompile(`'\$cordwood parameter ([0-9]+)\$'`)
+var markerText = lazyregexp.New(`'\$cordwood parameter ([0-9]+)\$'`)
 
 // marker returns the literal that replaces a parameter while a statement is described.
 func marker(n int) string { return "'$cordwood parameter " + strconv.Itoa(n) + "$'" }

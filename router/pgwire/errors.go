@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query"
 )
@@ -97,94 +97,94 @@ var states = map[errs.Code]string{
 // planned and given map texts in the engine's errors to more specific SQLSTATEs.
 var (
 	planned = []struct {
-		words *regexp.Regexp
+		words *lazyregexp.Regexp
 		state string
 	}{
-		{regexp.MustCompile(`^a number of the statement is out of range`), "22003"},
-		{regexp.MustCompile(`^Referenced table ".*" not found`), "42P01"},
-		{regexp.MustCompile(`(?i)must appear in the GROUP BY clause`), "42803"},
-		{regexp.MustCompile(`^Subquery returns [0-9]+ columns`), "42601"},
-		{regexp.MustCompile(`^Set operations can only apply to expressions with the same number`), "42601"},
-		{regexp.MustCompile(`^ORDER term out of range`), "42P10"},
-		{regexp.MustCompile(`^LIMIT/OFFSET cannot be negative`), "2201W"},
-		{regexp.MustCompile(`does not exist on (left|right) side of join`), "42703"},
-		{regexp.MustCompile(`^Ambiguous reference to table .*duplicate alias`), "42712"},
-		{regexp.MustCompile(`^Type with name .* does not exist`), "42704"},
-		{regexp.MustCompile(`^Unknown TimeZone`), "22023"},
-		{regexp.MustCompile(`^No function matches|^Cannot concatenate types`), "42883"},
-		{regexp.MustCompile(`^Could not choose a best candidate function`), "42725"},
-		{regexp.MustCompile(`(?i)cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
-		{regexp.MustCompile(`(?i)^the function |function .*does not exist|scalar function|aggregate function`), "42883"},
-		{regexp.MustCompile(`(?i)ambiguous`), "42702"},
-		{regexp.MustCompile(`(?i)GROUP BY|aggregate`), "42803"},
+		{lazyregexp.New(`^a number of the statement is out of range`), "22003"},
+		{lazyregexp.New(`^Referenced table ".*" not found`), "42P01"},
+		{lazyregexp.New(`(?i)must appear in the GROUP BY clause`), "42803"},
+		{lazyregexp.New(`^Subquery returns [0-9]+ columns`), "42601"},
+		{lazyregexp.New(`^Set operations can only apply to expressions with the same number`), "42601"},
+		{lazyregexp.New(`^ORDER term out of range`), "42P10"},
+		{lazyregexp.New(`^LIMIT/OFFSET cannot be negative`), "2201W"},
+		{lazyregexp.New(`does not exist on (left|right) side of join`), "42703"},
+		{lazyregexp.New(`^Ambiguous reference to table .*duplicate alias`), "42712"},
+		{lazyregexp.New(`^Type with name .* does not exist`), "42704"},
+		{lazyregexp.New(`^Unknown TimeZone`), "22023"},
+		{lazyregexp.New(`^No function matches|^Cannot concatenate types`), "42883"},
+		{lazyregexp.New(`^Could not choose a best candidate function`), "42725"},
+		{lazyregexp.New(`(?i)cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
+		{lazyregexp.New(`(?i)^the function |function .*does not exist|scalar function|aggregate function`), "42883"},
+		{lazyregexp.New(`(?i)ambiguous`), "42702"},
+		{lazyregexp.New(`(?i)GROUP BY|aggregate`), "42803"},
 	}
 	given = []struct {
-		words *regexp.Regexp
+		words *lazyregexp.Regexp
 		state string
 	}{
-		{regexp.MustCompile(`no unique key matches ON CONFLICT`), "42P10"},
-		{regexp.MustCompile(`^More than one row returned by a subquery`), "21000"},
-		{regexp.MustCompile(`^the pattern of .* is not valid: `), "2201B"},
-		{regexp.MustCompile(`^(missing [\])]|unexpected \)|invalid escape sequence): `), "2201B"},
-		{regexp.MustCompile(`^(invalid character class range|(bad|no argument for) repetition operator): `), "2201B"},
-		{regexp.MustCompile(`^Could not parse string .* according to format specifier`), "22007"},
-		{regexp.MustCompile(`^Could not convert string .* to INTERVAL`), "22007"},
-		{regexp.MustCompile(`: '.*' is not a value of type Timestamp`), "22007"},
-		{regexp.MustCompile(`: '.*' is not a value of type (U?Int|Float|Bool)`), "22P02"},
-		{regexp.MustCompile(`null values cannot be formatted as an SQL identifier`), "22004"},
-		{regexp.MustCompile(`^the pattern of LIKE ends in its escape`), "22025"},
-		{regexp.MustCompile(`^the escape of LIKE must be`), "22025"},
-		{regexp.MustCompile(`, but its value in the query is of type `), "42804"},
-		{regexp.MustCompile(`^the query of INSERT has `), "42601"},
-		{regexp.MustCompile(`ON CONFLICT DO UPDATE cannot store a row twice`), "21000"},
-		{regexp.MustCompile(`(?i)divi(sion|de) by zero`), "22012"},
-		{regexp.MustCompile(`square root of a negative number`), "2201F"},
-		{regexp.MustCompile(`logarithm of (zero|a negative number)`), "2201E"},
-		{regexp.MustCompile(`of type (Int|UInt|Float)[0-9]+, (whose range|which would round)`), "22003"},
-		{regexp.MustCompile(`^(date|timestamp) out of range`), "22008"},
-		{regexp.MustCompile(`(?i)(date|time|timestamp) field value out of range|out of range for TIMESTAMP`), "22008"},
-		{regexp.MustCompile(`(?i)invalid (date|time|timestamp) field format`), "22007"},
-		{regexp.MustCompile(`(?i)out of range|overflow|could not cast value .* to DECIMAL`), "22003"},
-		{regexp.MustCompile(`(?i)date|timestamp|no such day`), "22008"},
-		{regexp.MustCompile(`neither an integer nor a time`), "22007"},
-		{regexp.MustCompile(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},
+		{lazyregexp.New(`no unique key matches ON CONFLICT`), "42P10"},
+		{lazyregexp.New(`^More than one row returned by a subquery`), "21000"},
+		{lazyregexp.New(`^the pattern of .* is not valid: `), "2201B"},
+		{lazyregexp.New(`^(missing [\])]|unexpected \)|invalid escape sequence): `), "2201B"},
+		{lazyregexp.New(`^(invalid character class range|(bad|no argument for) repetition operator): `), "2201B"},
+		{lazyregexp.New(`^Could not parse string .* according to format specifier`), "22007"},
+		{lazyregexp.New(`^Could not convert string .* to INTERVAL`), "22007"},
+		{lazyregexp.New(`: '.*' is not a value of type Timestamp`), "22007"},
+		{lazyregexp.New(`: '.*' is not a value of type (U?Int|Float|Bool)`), "22P02"},
+		{lazyregexp.New(`null values cannot be formatted as an SQL identifier`), "22004"},
+		{lazyregexp.New(`^the pattern of LIKE ends in its escape`), "22025"},
+		{lazyregexp.New(`^the escape of LIKE must be`), "22025"},
+		{lazyregexp.New(`, but its value in the query is of type `), "42804"},
+		{lazyregexp.New(`^the query of INSERT has `), "42601"},
+		{lazyregexp.New(`ON CONFLICT DO UPDATE cannot store a row twice`), "21000"},
+		{lazyregexp.New(`(?i)divi(sion|de) by zero`), "22012"},
+		{lazyregexp.New(`square root of a negative number`), "2201F"},
+		{lazyregexp.New(`logarithm of (zero|a negative number)`), "2201E"},
+		{lazyregexp.New(`of type (Int|UInt|Float)[0-9]+, (whose range|which would round)`), "22003"},
+		{lazyregexp.New(`^(date|timestamp) out of range`), "22008"},
+		{lazyregexp.New(`(?i)(date|time|timestamp) field value out of range|out of range for TIMESTAMP`), "22008"},
+		{lazyregexp.New(`(?i)invalid (date|time|timestamp) field format`), "22007"},
+		{lazyregexp.New(`(?i)out of range|overflow|could not cast value .* to DECIMAL`), "22003"},
+		{lazyregexp.New(`(?i)date|timestamp|no such day`), "22008"},
+		{lazyregexp.New(`neither an integer nor a time`), "22007"},
+		{lazyregexp.New(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},
 	}
 )
 
 // advice has what to write instead of an operation that the engine lacks.
 var advice = []struct {
-	words *regexp.Regexp
+	words *lazyregexp.Regexp
 	hint  string
 }{
-	{regexp.MustCompile(`^Cannot concatenate types .*\[\]`), "write array_append(list, x), array_prepend(x, list) or " +
+	{lazyregexp.New(`^Cannot concatenate types .*\[\]`), "write array_append(list, x), array_prepend(x, list) or " +
 		"array_cat(list, list)"},
-	{regexp.MustCompile(`'(sum|avg)\(INTERVAL\)'`), "write sum(extract(epoch FROM x)) * INTERVAL '1 second'"},
-	{regexp.MustCompile(`'strftime\(INTERVAL`), "write CAST(x AS text)"},
-	{regexp.MustCompile(`'[@<]@?>?\(JSON, (JSON|VARCHAR)\)'`), "write a literal document, as in x @> '{\"a\": 1}'"},
+	{lazyregexp.New(`'(sum|avg)\(INTERVAL\)'`), "write sum(extract(epoch FROM x)) * INTERVAL '1 second'"},
+	{lazyregexp.New(`'strftime\(INTERVAL`), "write CAST(x AS text)"},
+	{lazyregexp.New(`'[@<]@?>?\(JSON, (JSON|VARCHAR)\)'`), "write a literal document, as in x @> '{\"a\": 1}'"},
 	{
-		regexp.MustCompile(`with name "?(row_number|(dense_|percent_)?rank|cume_dist|ntile|lag|lead|nth_value)"? does not`),
+		lazyregexp.New(`with name "?(row_number|(dense_|percent_)?rank|cume_dist|ntile|lag|lead|nth_value)"? does not`),
 		"it is a window function: write OVER after it, as in row_number() OVER (ORDER BY ts)",
 	},
-	{regexp.MustCompile(`NameListToString`), "a table's name has at most two parts: write database.table"},
+	{lazyregexp.New(`NameListToString`), "a table's name has at most two parts: write database.table"},
 	{
-		regexp.MustCompile(`^Could not convert string '.*' to U?(INT|DOUBLE|DECIMAL).* source column`),
+		lazyregexp.New(`^Could not convert string '.*' to U?(INT|DOUBLE|DECIMAL).* source column`),
 		"the column is a text; write the value in quotes, as in host = '5'",
 	},
-	{regexp.MustCompile(`^UNNEST not supported here`), "write the function in FROM, as in SELECT k, count(*) FROM t, " +
+	{lazyregexp.New(`^UNNEST not supported here`), "write the function in FROM, as in SELECT k, count(*) FROM t, " +
 		"jsonb_object_keys(t.doc) AS k GROUP BY k"},
-	{regexp.MustCompile(`(?i)Type with name "?(inet|cidr|macaddr8?)"?`), "there are no types of addresses; columns with " +
+	{lazyregexp.New(`(?i)Type with name "?(inet|cidr|macaddr8?)"?`), "there are no types of addresses; columns with " +
 		"addresses are texts"},
-	{regexp.MustCompile(`function @@ does not exist`), "write matches(column, 'word') to search for words"},
-	{regexp.MustCompile(`pg_notify`), "no notifications are sent; ask for new rows with a query"},
-	{regexp.MustCompile(`pg_(try_)?advisory_`), "there are no advisory locks; let one program change the tables"},
-	{regexp.MustCompile(`jsonb?_path_(query|exists|match)`), "write ->, ->> or #>> to read parts of documents"},
-	{regexp.MustCompile(`jsonb?_(to|populate)_record`), "write doc->>'key' for each column"},
-	{regexp.MustCompile(`'[-+]\(TIMESTAMP\w*, STRING_LITERAL\)'`), "write the type, as in INTERVAL '1 hour'"},
+	{lazyregexp.New(`function @@ does not exist`), "write matches(column, 'word') to search for words"},
+	{lazyregexp.New(`pg_notify`), "no notifications are sent; ask for new rows with a query"},
+	{lazyregexp.New(`pg_(try_)?advisory_`), "there are no advisory locks; let one program change the tables"},
+	{lazyregexp.New(`jsonb?_path_(query|exists|match)`), "write ->, ->> or #>> to read parts of documents"},
+	{lazyregexp.New(`jsonb?_(to|populate)_record`), "write doc->>'key' for each column"},
+	{lazyregexp.New(`'[-+]\(TIMESTAMP\w*, STRING_LITERAL\)'`), "write the type, as in INTERVAL '1 hour'"},
 	{
-		regexp.MustCompile(`(?i)invalid timestamp field format: "(yesterday|today|tomorrow|now)"`),
+		lazyregexp.New(`(?i)invalid timestamp field format: "(yesterday|today|tomorrow|now)"`),
 		"write the type after it, as in 'yesterday'::timestamptz",
 	},
-	{regexp.MustCompile(`SELECT INTO not supported`), "write CREATE TABLE t (…), and then INSERT INTO t SELECT …"},
+	{lazyregexp.New(`SELECT INTO not supported`), "write CREATE TABLE t (…), and then INSERT INTO t SELECT …"},
 }
 
 // adviceFor returns what to write instead, or an empty text.
@@ -198,13 +198,13 @@ func adviceFor(text string) string {
 }
 
 // tooDeep matches the engine's errors for statements that are nested too deeply.
-var tooDeep = regexp.MustCompile(`^the statement is nested too deeply|^memory exhausted at or near`)
+var tooDeep = lazyregexp.New(`^the statement is nested too deeply|^memory exhausted at or near`)
 
 // undefinedWindow matches the engine's error for OVER with a name that WINDOW does not define.
-var undefinedWindow = regexp.MustCompile(`window ".*" does not exist`)
+var undefinedWindow = lazyregexp.New(`window ".*" does not exist`)
 
 // notUTF8 matches the error for an escape of a byte that is not part of any text.
-var notUTF8 = regexp.MustCompile(`the escape .* is not an ASCII character`)
+var notUTF8 = lazyregexp.New(`the escape .* is not an ASCII character`)
 
 func stateOf(e *errs.Error) string {
 	list := given

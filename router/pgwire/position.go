@@ -2,21 +2,21 @@ package pgwire
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/query/statement"
 )
 
 // The patterns for positions in error messages.
 var (
-	enginePlace    = regexp.MustCompile(` \(position (\d+)\)`)
-	conditionPlace = regexp.MustCompile(` \(position (\d+) of the condition\)`)
-	parserPlace    = regexp.MustCompile(`syntax error at line (\d+), column (\d+)`)
-	noTable        = regexp.MustCompile(`^table (?:.*\.)?"?([^".]+)"? does not exist`)
-	noColumn       = regexp.MustCompile(`has no column "((?:[^"]|"")+)"`)
+	enginePlace    = lazyregexp.New(` \(position (\d+)\)`)
+	conditionPlace = lazyregexp.New(` \(position (\d+) of the condition\)`)
+	parserPlace    = lazyregexp.New(`syntax error at line (\d+), column (\d+)`)
+	noTable        = lazyregexp.New(`^table (?:.*\.)?"?([^".]+)"? does not exist`)
+	noColumn       = lazyregexp.New(`has no column "((?:[^"]|"")+)"`)
 )
 
 // placeOf returns the byte offset in the statement to which an error refers, or -1, and removes it from the error's
@@ -47,7 +47,7 @@ func (e *Error) placeOf(text string) int {
 }
 
 // cutPlace removes what a pattern matches from a text, and returns the number in its group.
-func cutPlace(said *string, pattern *regexp.Regexp) (n int, ok bool) {
+func cutPlace(said *string, pattern *lazyregexp.Regexp) (n int, ok bool) {
 	m := pattern.FindStringSubmatchIndex(*said)
 	if m == nil {
 		return 0, false

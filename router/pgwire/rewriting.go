@@ -2,11 +2,11 @@ package pgwire
 
 import (
 	"errors"
-	"regexp"
 	"strings"
 	"sync"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
@@ -198,7 +198,7 @@ func (t *translator) refine(text string, columns []column) {
 }
 
 // setOperation matches set operations, in which the type of a column can come from the other SELECT.
-var setOperation = regexp.MustCompile(`(?i)\b(UNION|EXCEPT|INTERSECT)\b`)
+var setOperation = lazyregexp.New(`(?i)\b(UNION|EXCEPT|INTERSECT)\b`)
 
 // refine gives a column the name and the type of an expression in the select list.
 func (col *column) refine(item rewrite.Item, catalog bool) {

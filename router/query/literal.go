@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/router/pipeline"
 	"cordwood/router/query/statement"
@@ -227,7 +227,7 @@ func timestampValue(l statement.Literal, t schema.Type, now time.Time) (value, e
 }
 
 // longYear finds texts with a year that the layouts do not read.
-var longYear = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}|^-[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}`)
+var longYear = lazyregexp.New(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}|^-[0-9]{1,4}-[0-9]{1,2}-[0-9]{1,2}`)
 
 // timeOf returns the moment in the unit of the type, rounded down.
 func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +23,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/lazyregexp"
 )
 
 // MaxReasons is the maximum number of reasons for skipped records, and of warnings, that are
@@ -240,10 +240,10 @@ type Ingested struct {
 }
 
 // lineIndex matches the server's index of a line that it cannot read, counted from 0 in the body.
-var lineIndex = regexp.MustCompile(`^invalid (?:JSON|line) at index: ([0-9]+)`)
+var lineIndex = lazyregexp.New(`^invalid (?:JSON|line) at index: ([0-9]+)`)
 
 // recordIndex matches the server's index of a record that fails, counted from 0 in the body.
-var recordIndex = regexp.MustCompile(`^record ([0-9]+): `)
+var recordIndex = lazyregexp.New(`^record ([0-9]+): `)
 
 // asFlags translates the server's advice into flags of the command.
 var asFlags = strings.NewReplacer("send them as text/plain", "use --format text", "skip_error=true", "--skip-error",

@@ -3,9 +3,9 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/metapb"
 )
 
@@ -67,7 +67,7 @@ func (n naming) Relabel(text string) string {
 }
 
 // nodeID matches ids of nodes, which are ULIDs.
-var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
+var nodeID = lazyregexp.New(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
 
 // Spell replaces the ids of nodes in the text of an error by their labels and addresses.
 func (n naming) Spell(text string) string {

@@ -1,10 +1,11 @@
 package patterns
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // maxQueryPhrases limits the phrases of a search for a pattern. They reduce the number of rows that the regular
@@ -12,7 +13,7 @@ import (
 const maxQueryPhrases = 3
 
 // bareName matches names that need no quotes in a search text.
-var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+var bareName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
 // queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then the regular
 // expression. words is set if a search finds words in the field, and cut if the texts may go on after the pattern.

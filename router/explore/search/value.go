@@ -2,11 +2,11 @@ package search
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 )
 
@@ -154,7 +154,7 @@ func (t target) ofBoolean(f field, v value, negate bool) (expr, error) {
 	return oneOf(t.expr, []string{strings.ToUpper(v.text)}, negate), nil
 }
 
-var numeral = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
+var numeral = lazyregexp.New(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$`)
 
 // isNumber reports whether s is a number within the range of a double.
 func isNumber(s string) bool {

@@ -3,11 +3,11 @@ package explore
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
 	"cordwood/router/explore/scope"
@@ -77,7 +77,7 @@ func (h *Handler) Compile() http.HandlerFunc {
 
 // planned matches the line of EXPLAIN about a table: the number of segments to read, the number of all segments, and
 // the rows in memory.
-var planned = regexp.MustCompile(`(\d+) of (\d+) segments; (?:(\d+) of (\d+) rows in memory)?`)
+var planned = lazyregexp.New(`(\d+) of (\d+) segments; (?:(\d+) of (\d+) rows in memory)?`)
 
 // plan returns the estimate of EXPLAIN for counting the rows in the range.
 func plan(ctx context.Context, s *scope.Scope) (*budget.Read, error) {

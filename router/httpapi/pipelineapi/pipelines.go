@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/router/body"
@@ -39,7 +39,7 @@ type Store interface {
 const pipelineType = "yaml"
 
 // pipelineName matches valid names of pipelines.
-var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+var pipelineName = lazyregexp.New(`^[A-Za-z0-9_.:-]{1,128}$`)
 
 // Handlers answer the paths of stored pipelines. All fields are required, except Fresh.
 type Handlers struct {

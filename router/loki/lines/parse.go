@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/loki/logql"
 	"cordwood/router/loki/translate"
 )
 
-var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+var colours = lazyregexp.New(`\x1b\[[0-9;]*m`)
 
 // Field is a value in a line that is a JSON object.
 type Field struct {
@@ -187,7 +187,7 @@ var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t")
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 
-var logfmtLine = regexp.MustCompile("^(?s:" + translate.LogfmtLine + ")$")
+var logfmtLine = lazyregexp.New("^(?s:" + translate.LogfmtLine + ")$")
 
 func parseLogfmt(s *logql.Logfmt, e *Entry) {
 	if s.Strict && !logfmtLine.MatchString(e.Line) {

@@ -2,10 +2,10 @@ package logql
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 )
 
 // startsStage reports whether the next token begins a stage.
@@ -90,7 +90,8 @@ func init() {
 			return &Keep{list}, err
 		},
 		"distinct": func(p *parser) (Stage, error) {
-			return nil, unsupported(p.query, p.tokens[p.at-1].at, "distinct; use count by (label) (count_over_time(…)) instead")
+			return nil, unsupported(p.query, p.tokens[p.at-1].at,
+				"distinct; use count by (label) (count_over_time(…)) instead")
 		},
 	}
 }
@@ -212,7 +213,7 @@ func (p *parser) regexp() (Stage, error) {
 	return &Regexp{re}, nil
 }
 
-var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var plainName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 func (p *parser) pattern() (Stage, error) {
 	at := p.peek().at

@@ -2,10 +2,11 @@ package logql
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // units are the units of durations, in nanoseconds. The longer names come first.
@@ -96,7 +97,7 @@ const (
 	LargeDuration = `(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d|w))+`
 )
 
-var durationText = regexp.MustCompile("^(?:" + SmallDuration + "|" + LargeDuration + ")$")
+var durationText = lazyregexp.New("^(?:" + SmallDuration + "|" + LargeDuration + ")$")
 
 // ParseAs converts the text of a label to a number. It returns false if the text is not a number.
 func ParseAs(s string, as Kind) (float64, bool) {

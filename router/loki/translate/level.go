@@ -1,11 +1,11 @@
 package translate
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/router/explore/roles"
 )
@@ -27,8 +27,8 @@ const (
 )
 
 var (
-	levelPairRe = regexp.MustCompile(levelPair)
-	levelWordRe = regexp.MustCompile(levelWord)
+	levelPairRe = lazyregexp.New(levelPair)
+	levelWordRe = lazyregexp.New(levelWord)
 )
 
 // LevelOfWord returns the value of detected_level for a word, or an empty string if the word is not a level.
@@ -44,7 +44,7 @@ func LevelOfWord(word string) string {
 
 // LevelOfLine returns the level that a line contains, or unknown.
 func LevelOfLine(line string) string {
-	for _, re := range []*regexp.Regexp{levelPairRe, levelWordRe} {
+	for _, re := range []*lazyregexp.Regexp{levelPairRe, levelWordRe} {
 		if m := re.FindStringSubmatch(line); m != nil {
 			if level := LevelOfWord(m[1]); level != "" {
 				return level

@@ -1,16 +1,16 @@
 package translate
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/router/loki/logql"
 )
 
 // literalSets matches regular expressions that are an alternation of literals.
-var literalSets = regexp.MustCompile(`^[A-Za-z0-9_ :/=,@-]+(?:\|[A-Za-z0-9_ :/=,@-]+)*$`)
+var literalSets = lazyregexp.New(`^[A-Za-z0-9_ :/=,@-]+(?:\|[A-Za-z0-9_ :/=,@-]+)*$`)
 
 // matchText returns the condition of a matcher on an SQL text that is never null.
 func matchText(m *logql.Matcher, text string) string {
@@ -92,7 +92,7 @@ func (t *Table) matchService(m *logql.Matcher) string {
 }
 
 // insensitive matches regular expressions that are a literal in any case.
-var insensitive = regexp.MustCompile(`^\(\?i\)([A-Za-z0-9_ :/=,@"'-]+)$`)
+var insensitive = lazyregexp.New(`^\(\?i\)([A-Za-z0-9_ :/=,@"'-]+)$`)
 
 const (
 	// maxSearches is the maximum number of texts of a line filter that are also searched for by the fulltext index.

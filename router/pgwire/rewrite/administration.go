@@ -1,12 +1,12 @@
 package rewrite
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/query/statement"
 )
 
@@ -39,7 +39,7 @@ func sleep(r *rewriter, args []string) (string, bool) {
 }
 
 // castNumberLiteral matches a number, which may be a text, with or without a cast.
-var castNumberLiteral = regexp.MustCompile(`(?i)^(?:CAST\()?'?(-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)'?` +
+var castNumberLiteral = lazyregexp.New(`(?i)^(?:CAST\()?'?(-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)'?` +
 	`(?: AS \w+\))?(?:::\w+)?$`)
 
 // literalNumber returns the value of an argument that is a literal number.

@@ -1,11 +1,11 @@
 package rewrite
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -316,7 +316,7 @@ func listType(list, typ string) string {
 	return strings.TrimRight(typ, "[]") + strings.Repeat("[]", max(depth, 1))
 }
 
-var numbersOnly = regexp.MustCompile(`^\{-?[0-9]+(,-?[0-9]+)*\}$`)
+var numbersOnly = lazyregexp.New(`^\{-?[0-9]+(,-?[0-9]+)*\}$`)
 
 // literal rewrites a text that is compared with a list, and texts after U&, B and X.
 func (r *rewriter) literal() bool {

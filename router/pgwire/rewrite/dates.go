@@ -1,9 +1,9 @@
 package rewrite
 
 import (
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -17,7 +17,7 @@ var spokenDays = map[string]struct{ date, moment string }{
 }
 
 // halfOfDay matches a time of day with AM or PM.
-var halfOfDay = regexp.MustCompile(`(?i)[0-9] ?[ap]m *$`)
+var halfOfDay = lazyregexp.New(`(?i)[0-9] ?[ap]m *$`)
 
 // spoken returns the expression for a word such as 'today' that is cast to a type.
 func (t castType) spoken(text string) (string, bool) {

@@ -1,9 +1,9 @@
 package rewrite
 
 import (
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -127,7 +127,7 @@ func atPath(document string, keys []string, text bool) string {
 	return "json_extract(" + document + ", '$')"
 }
 
-var wholeKey = regexp.MustCompile(`^-?[0-9]{1,9}$`)
+var wholeKey = lazyregexp.New(`^-?[0-9]{1,9}$`)
 
 // maxKeys is the maximum number of keys in a path. A key that is a number writes the document twice.
 const maxKeys = 16

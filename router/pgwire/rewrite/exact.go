@@ -2,10 +2,10 @@ package rewrite
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/query/statement"
 )
 
@@ -30,8 +30,8 @@ func (r *rewriter) ties() bool {
 	if !r.last().word("WITH") {
 		return false
 	}
-	return r.refuse("WITH TIES is not supported; write SELECT … FROM (SELECT *, rank() OVER (ORDER BY x) AS r FROM …) "+
-		"WHERE r <= n", 0)
+	return r.refuse("WITH TIES is not supported; write SELECT … FROM (SELECT *, rank() OVER (ORDER BY x) AS r "+
+		"FROM …) WHERE r <= n", 0)
 }
 
 // cutText writes a cast to varchar(n) or char(n), which cuts the text off. It reports false for other types.
@@ -67,7 +67,7 @@ func (r *rewriter) lengthOf(open, end int) int {
 var cutTypes = map[string]bool{"varchar": true, "char": true, "character": true, "bpchar": true}
 
 // withBytes matches texts that PostgreSQL reads as bytes: the engine reads them in another form.
-var withBytes = regexp.MustCompile(`^\\x([0-9a-fA-F]{2})*$`)
+var withBytes = lazyregexp.New(`^\\x([0-9a-fA-F]{2})*$`)
 
 // comparedBytes rewrites a text such as '\x00ff' that is compared with bytes.
 func (r *rewriter) comparedBytes() bool {
@@ -245,8 +245,8 @@ var jsonLists = map[string]bool{"json_agg": true, "jsonb_agg": true}
 // objectLists are those that collect keys and values in an object.
 var objectLists = map[string]bool{"json_object_agg": true, "jsonb_object_agg": true}
 
-// jsonList writes the call of a function of jsonLists whose arguments end n tokens ahead, with FILTER and OVER (…). It
-// returns how many tokens it replaces.
+// jsonList writes the call of a function of jsonLists whose arguments end n tokens ahead, with FILTER and OVER (…).
+// It returns how many tokens it replaces.
 func (r *rewriter) jsonList(args []string, end int) (text string, size int) {
 	clauses, size := r.clausesAfter(end)
 	return "to_json(list(" + strings.Join(args, ", ") + ")" + clauses + ")", size

@@ -1,10 +1,10 @@
 package rewrite
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/query/statement"
 )
 
@@ -234,7 +234,7 @@ func (b Beside) Type(engine string) uint32 {
 }
 
 // boundNumber matches the literal of a parameter with a whole number.
-var boundNumber = regexp.MustCompile(`^CAST\(\(?(-?[0-9]+)\)? AS (?:SMALLINT|INTEGER|BIGINT)\)$`)
+var boundNumber = lazyregexp.New(`^CAST\(\(?(-?[0-9]+)\)? AS (?:SMALLINT|INTEGER|BIGINT)\)$`)
 
 // plainNumbers returns arguments with bare numbers in place of the values of parameters: the engine takes some numbers
 // only as literals.

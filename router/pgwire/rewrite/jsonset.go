@@ -2,10 +2,10 @@ package rewrite
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -13,7 +13,7 @@ import (
 // maxSetKeys is the maximum number of keys in the path of jsonb_set.
 const maxSetKeys = 8
 
-var keyNumber = regexp.MustCompile(`^-?[0-9]{1,9}$`)
+var keyNumber = lazyregexp.New(`^-?[0-9]{1,9}$`)
 
 // pathCall rewrites json_extract_path and json_extract_path_text, whose keys are literals.
 func pathCall(text bool) expand {

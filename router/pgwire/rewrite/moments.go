@@ -1,16 +1,16 @@
 package rewrite
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
 
 // zoneName matches the name of a zone after a time of day.
-var zoneName = regexp.MustCompile(`(?i)(:[0-9.]+) ?([a-z]+/[a-z_/]+|[a-z]{3,4})$`)
+var zoneName = lazyregexp.New(`(?i)(:[0-9.]+) ?([a-z]+/[a-z_/]+|[a-z]{3,4})$`)
 
 // withoutZone returns the text of a timestamp without the name of a zone, which PostgreSQL ignores in this type.
 func (t castType) withoutZone(text string) string {
@@ -49,7 +49,7 @@ func (r *rewriter) typedMoment() bool {
 }
 
 // day matches texts that begin with a day.
-var day = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$`)
+var day = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?$`)
 
 // untypedMoment gives the text in ts - '2026-01-05' the type of a time, as PostgreSQL does.
 func (r *rewriter) untypedMoment() bool {
@@ -71,7 +71,7 @@ func (r *rewriter) untypedMoment() bool {
 }
 
 // engineMoment matches the texts that the engine reads as times, as PostgreSQL does.
-var engineMoment = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]*( ?[-+Z][0-9:]*)?)?$`)
+var engineMoment = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:.]*( ?[-+Z][0-9:]*)?)?$`)
 
 // wordedMoment gives the text in ts > 'yesterday' or ts > 'Jan 5 2026' the type of the column of times before it. Texts
 // that begin with a day are read by the engine.

@@ -2,8 +2,9 @@ package rewrite
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // numberFormat is a pattern of to_char for numbers, such as FM9,990.00.
@@ -18,9 +19,9 @@ type numberFormat struct {
 }
 
 var (
-	numberPattern = regexp.MustCompile(`^(FM)?(S|SG|MI|PL)?([90,G]*)([.D]([90]*))?(S|MI)?$`)
+	numberPattern = lazyregexp.New(`^(FM)?(S|SG|MI|PL)?([90,G]*)([.D]([90]*))?(S|MI)?$`)
 	// numberLetters matches patterns for numbers, supported or not.
-	numberLetters = regexp.MustCompile(`^(FM)?[-+$90.,]*(9|0|EEEE|RN|rn|[SDGLVB.,]|MI|PL|SG|PR|TH|th| )*$`)
+	numberLetters = lazyregexp.New(`^(FM)?[-+$90.,]*(9|0|EEEE|RN|rn|[SDGLVB.,]|MI|PL|SG|PR|TH|th| )*$`)
 )
 
 // maxFormatted is the maximum number of digits in a pattern.

@@ -3,11 +3,11 @@ package rewrite
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -163,7 +163,7 @@ func (r *rewriter) writeNumber(operand []tok, t castType, at int) bool {
 }
 
 // manyDigits matches the texts that number writes for numbers with many digits.
-var manyDigits = regexp.MustCompile(`^[0-9]{38}$`)
+var manyDigits = lazyregexp.New(`^[0-9]{38}$`)
 
 // castNumber returns SQL that casts an operand of a type of the engine to numeric, or "" for the engine's own cast.
 func castNumber(operand, typ string, t castType) string {
@@ -265,7 +265,7 @@ func isFloatNumber(text string) bool {
 		(strings.HasPrefix(text, floatNumber("DOUBLE")) || strings.HasPrefix(text, floatNumber("FLOAT")))
 }
 
-var probed = regexp.MustCompile(`argument types 'epoch_ns\((.*), INTEGER_LITERAL, INTEGER_LITERAL\)'`)
+var probed = lazyregexp.New(`argument types 'epoch_ns\((.*), INTEGER_LITERAL, INTEGER_LITERAL\)'`)
 
 // ProbedType returns the type of an operand in the engine's error about a probe, or "" if the error is another.
 func ProbedType(text string) string {

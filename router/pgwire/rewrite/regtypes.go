@@ -1,10 +1,10 @@
 package rewrite
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/pgcatalog"
@@ -69,7 +69,7 @@ func (r *rewriter) shownName(typ, text string, oid int64) string {
 	return quoteName(name)
 }
 
-var simpleName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+var simpleName = lazyregexp.New(`^[a-z_][a-z0-9_]*$`)
 
 // quoteName returns a name in quotes, if it needs them.
 func quoteName(name string) string {

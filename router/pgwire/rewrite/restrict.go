@@ -1,11 +1,11 @@
 package rewrite
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/query/pgcatalog"
 	"cordwood/router/query/statement"
 )
@@ -351,8 +351,8 @@ func namesIn(toks []tok) []string {
 
 // exactly matches regular expressions for one name, as psql sends them. escaped matches a character after a backslash.
 var (
-	exactly = regexp.MustCompile(`^\^\(([A-Za-z0-9_]+)\)\$$`)
-	escaped = regexp.MustCompile(`\\(.)`)
+	exactly = lazyregexp.New(`^\^\(([A-Za-z0-9_]+)\)\$$`)
+	escaped = lazyregexp.New(`\\(.)`)
 )
 
 // textType are the types of texts to which drivers cast names.

@@ -1,13 +1,13 @@
 package rewrite
 
 import (
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/router/query/statement"
 )
 
-var wholeNumber = regexp.MustCompile(`^[0-9]{1,18}$`)
+var wholeNumber = lazyregexp.New(`^[0-9]{1,18}$`)
 
 // textNumber writes the number in '5' + 1, whose text has the type of the other operand in PostgreSQL.
 func (r *rewriter) textNumber() bool {

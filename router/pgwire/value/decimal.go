@@ -2,9 +2,10 @@ package value
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // maxDigits is the maximum number of digits of a decimal number in the engine. maxPoint bounds the exponent of a number
@@ -88,7 +89,7 @@ func withoutExponent(s string) (digits string, ok bool) {
 	return whole + "." + fraction, true // without the point it would be an integer
 }
 
-var decimalDigits = regexp.MustCompile(`[0-9.]+`)
+var decimalDigits = lazyregexp.New(`[0-9.]+`)
 
 // decimalsOf returns the list type for the literals of an array of numbers, which holds all digits of each.
 func decimalsOf(body string) (string, error) {

@@ -6,10 +6,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // Literal returns the SQL literal for the value of a parameter. A nil value is null.
@@ -48,8 +49,8 @@ func orVarchar(cast string) string {
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 var (
-	wholeNumber = regexp.MustCompile(`^[+-]?[0-9]{1,40}$`)
-	anyNumber   = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?$`)
+	wholeNumber = lazyregexp.New(`^[+-]?[0-9]{1,40}$`)
+	anyNumber   = lazyregexp.New(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,9})?$`)
 )
 
 // textLiteral returns the literal for a value in text format.

@@ -16,13 +16,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // The limits of a document.
@@ -157,7 +158,7 @@ func deepFlow(src []byte) bool {
 }
 
 // lineOfYAML matches the line number before errors of the YAML parser.
-var lineOfYAML = regexp.MustCompile(`^line [0-9]+: `)
+var lineOfYAML = lazyregexp.New(`^line [0-9]+: `)
 
 // yamlText returns an error of the YAML parser without the line number.
 func yamlText(err error) string {

@@ -2,9 +2,9 @@ package logquery
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 )
 
@@ -27,7 +27,7 @@ func (e *expr) named() string {
 }
 
 // functionName is the form of names of functions.
-var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
+var functionName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
 // operators has the SQL operator for each binary operator of the reference, by its name or sign.
 var operators = map[string]string{

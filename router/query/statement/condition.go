@@ -2,11 +2,11 @@ package statement
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 )
 
 // maxCondition limits the length of a condition, in bytes.
@@ -56,7 +56,7 @@ func Alone(src string) string { return aloneHead + src + "\n]" }
 // InAlone converts the position in an engine error about Alone(src) to a position in src.
 func InAlone(err error) error { return InCondition(err, len(aloneHead)) }
 
-var position = regexp.MustCompile(`\(position (\d+)\)$`)
+var position = lazyregexp.New(`\(position (\d+)\)$`)
 
 // InCondition converts the position in an engine error from the statement to the condition in it, which begins at
 // offset from.

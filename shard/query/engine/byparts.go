@@ -2,9 +2,9 @@ package engine
 
 import (
 	"fmt"
-	"regexp"
 	"time"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/partial"
@@ -132,7 +132,7 @@ func (r *run) splitIfRepeated() (*query.Split, error) {
 }
 
 // dated matches a literal that begins with a date.
-var dated = regexp.MustCompile(`'\d{4}-\d\d-\d\d[^']*'`)
+var dated = lazyregexp.New(`'\d{4}-\d\d-\d\d[^']*'`)
 
 // withoutTimes returns the statement with the same text in place of every literal that begins with a date. So a
 // statement about the last days, sent again a minute later with other times, is a repeated one: most of its partial

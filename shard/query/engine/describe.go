@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/duck"
 	"cordwood/shard/query/engine/sql"
@@ -69,7 +69,7 @@ type describer struct {
 }
 
 // givenType matches the types that a client may give a parameter.
-var givenType = regexp.MustCompile(`^[A-Z_]+( WITH TIME ZONE)?(\([0-9]{1,2}(,[0-9]{1,2})?\))?(\[\])*$`)
+var givenType = lazyregexp.New(`^[A-Z_]+( WITH TIME ZONE)?(\([0-9]{1,2}(,[0-9]{1,2})?\))?(\[\])*$`)
 
 // newDescriber returns a describer for the statement of a request. It also returns the request with
 // literals in place of the parameters.
@@ -118,7 +118,7 @@ func (d *describer) placed(err error) error {
 	return &moved
 }
 
-var errorPlace = regexp.MustCompile(`\(position ([0-9]{1,9})\)$`)
+var errorPlace = lazyregexp.New(`\(position ([0-9]{1,9})\)$`)
 
 // origin converts an offset in the statement with literals to an offset in the client's statement. Within a literal, it
 // is the offset of the parameter.

@@ -2,11 +2,11 @@ package engine
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/shard/query/engine/plan"
 	"cordwood/shard/query/engine/sql"
 )
@@ -20,7 +20,7 @@ const (
 )
 
 // integerBeside matches DuckDB's error about integers and times in one condition.
-var integerBeside = regexp.MustCompile(`^Cannot (?:compare|mix) values of type (` + timeTypes + `) and (?:type )?` +
+var integerBeside = lazyregexp.New(`^Cannot (?:compare|mix) values of type (` + timeTypes + `) and (?:type )?` +
 	integerTypes + `\b|` +
 	`^Cannot (?:compare|mix) values of type ` + integerTypes + ` and (?:type )?(` + timeTypes + `) |` +
 	`^Unimplemented type for cast \(` + integerTypes + ` -> (` + timeTypes + `)\)`)
@@ -30,7 +30,7 @@ var timeOfInteger = map[string]string{
 	"TIMESTAMP_NS": "cordwood_time_ns(",
 }
 
-var wholeNumber = regexp.MustCompile(`^-?\s*[0-9][0-9_]*`)
+var wholeNumber = lazyregexp.New(`^-?\s*[0-9][0-9_]*`)
 
 // integersAsTimes returns the edits that convert the integers named in err to times. It returns
 // none if err is about something else.

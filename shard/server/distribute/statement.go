@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
 	"cordwood/proto/words"
@@ -120,7 +120,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 }
 
 // explains matches the beginning of an EXPLAIN.
-var explains = regexp.MustCompile(`(?i)^\s*EXPLAIN(\s+ANALYZE\b)?(\s*\([^)]*\))?\s*`)
+var explains = lazyregexp.New(`(?i)^\s*EXPLAIN(\s+ANALYZE\b)?(\s*\([^)]*\))?\s*`)
 
 // statement returns the text by which the statement is remembered, which is the same for an EXPLAIN of it.
 func (d *Statement) statement() string {

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/shard/query/engine/sql"
 )
@@ -175,7 +175,7 @@ func (c *Constants) momentOf(name string, args []any) (Span, bool) {
 	return Span{}, false
 }
 
-var momentText = regexp.MustCompile(
+var momentText = lazyregexp.New(
 	`^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,12}))?)?\s*(Z|UTC|[+-]\d{2}(?::?\d{2}` +
 		`)?)?)?\s*$`)
 
@@ -304,7 +304,7 @@ func unitOf(name string) (Span, bool) {
 	return u, ok
 }
 
-var durationPart = regexp.MustCompile(`^\s*(\d{1,9})\s*([a-zA-Z]+)\s*`)
+var durationPart = lazyregexp.New(`^\s*(\d{1,9})\s*([a-zA-Z]+)\s*`)
 
 // parseDuration parses the text of an interval: numbers, each with a unit.
 func parseDuration(s string) (Span, bool) {

@@ -1,9 +1,9 @@
 package split
 
 import (
-	"regexp"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/shard/query/engine/sql"
 )
 
@@ -59,7 +59,7 @@ func (b *block) readGroups(n sql.Node) error {
 
 // groupingSets matches statements that may have grouping sets other than the set of all
 // expressions.
-var groupingSets = regexp.MustCompile(`(?i)\b(?:rollup|cube|grouping)\b|(?:\bby|,)\s*\(\s*\)`)
+var groupingSets = lazyregexp.New(`(?i)\b(?:rollup|cube|grouping)\b|(?:\bby|,)\s*\(\s*\)`)
 
 // wholeSet reports whether a grouping set has all expressions.
 func wholeSet(v any, groups int) bool {

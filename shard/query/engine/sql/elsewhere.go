@@ -2,10 +2,10 @@ package sql
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/nearest"
 	"cordwood/shard/query"
 )
@@ -75,7 +75,7 @@ func suggestion(name string) string {
 }
 
 // missingName matches DuckDB's errors for a qualified name whose first or second part is unknown.
-var missingName = regexp.MustCompile(`^Referenced table ".*" not found|does not have a column named`)
+var missingName = lazyregexp.New(`^Referenced table ".*" not found|does not have a column named`)
 
 // DottedName returns the end of an error text about a.b if there is a column "a.b". Ingestion
 // creates such columns from JSON objects.

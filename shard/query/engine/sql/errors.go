@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
 )
@@ -117,7 +117,7 @@ func ToClient(err error, r *Rewritten) error {
 }
 
 // beyondInt64 matches the error of a number that does not fit 64 bits.
-var beyondInt64 = regexp.MustCompile(
+var beyondInt64 = lazyregexp.New(
 	`^Type INT128 with value (\d+) can't be cast because the value is out of range for the destination type INT64$`)
 
 // limitWord returns LIMIT or OFFSET if that word is in front of a position of a text, and otherwise an empty text.
@@ -132,7 +132,7 @@ func limitWord(text string, at int) string {
 }
 
 // unwritten matches the error of a temporary file that could not be written.
-var unwritten = regexp.MustCompile(`(?s)^Could not write .*duckdb_temp.*": ([^:]*)$`)
+var unwritten = lazyregexp.New(`(?s)^Could not write .*duckdb_temp.*": ([^:]*)$`)
 
 // memorySigns are parts of messages about a lack of memory, from the engine and from the C++
 // library. Errors with such messages may have another kind.
@@ -160,7 +160,7 @@ func noMemory(cause error, msg string) error {
 	}).WithRetryAfter(time.Second)
 }
 
-var noColumn = regexp.MustCompile(`does not have a column named|^Referenced column .* not found`)
+var noColumn = lazyregexp.New(`does not have a column named|^Referenced column .* not found`)
 
 func planCode(e *EngineError) errs.Code {
 	if e.Subtype == "COLUMN_NOT_FOUND" || noColumn.MatchString(e.Message) {
@@ -173,35 +173,35 @@ const numberTypes = `(TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL|HUGEINT|UB
 
 // Messages of DuckDB about comparisons that users often try. They contain no advice.
 var (
-	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
+	numberAsTime = lazyregexp.New(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
 		`^Cannot (compare|mix) values of type ` + numberTypes + ` and (type )?TIMESTAMP`)
-	outsideNanos = regexp.MustCompile(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
+	outsideNanos = lazyregexp.New(`^Could not convert Timestamp\(\w+\) to Timestamp\(NS\)|^a time lies outside what ` +
 		`nanoseconds hold|^Type INT32 with value .* can't be cast to the destination type INT64`)
-	textOutside  = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
-	wholeNumber  = regexp.MustCompile(`^[+-]?[0-9]+$`)
-	longYear     = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
-	textAsNumber = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
-	digits       = regexp.MustCompile(`^[0-9]+$`)
-	likeATime    = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
-	noSuchColumn = regexp.MustCompile(
+	textOutside  = lazyregexp.New(`^Could not convert string '(.*)' to INT64$`)
+	wholeNumber  = lazyregexp.New(`^[+-]?[0-9]+$`)
+	longYear     = lazyregexp.New(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
+	textAsNumber = lazyregexp.New(`^Could not convert string '(.*)' to INT64$`)
+	digits       = lazyregexp.New(`^[0-9]+$`)
+	likeATime    = lazyregexp.New(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
+	noSuchColumn = lazyregexp.New(
 		`^Referenced column "(.*)" (?:not found in FROM clause!|was not found because the FROM clause is missing)` +
 			`(?: Candidate bindings: (.*))?$`)
-	noColumnOf = regexp.MustCompile(`^(?:Values list|Table) "(.*)" does not have a column named "(.*)"$`)
-	asOperator = regexp.MustCompile(
+	noColumnOf = lazyregexp.New(`^(?:Values list|Table) "(.*)" does not have a column named "(.*)"$`)
+	asOperator = lazyregexp.New(
 		`^syntax error at or near "(contains|matches|matches_term|has|startswith|starts_with)"$`)
-	timeAsNumber = regexp.MustCompile(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +
+	timeAsNumber = lazyregexp.New(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +
 		numberTypes + `\)`)
-	textWithNumber = regexp.MustCompile(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
+	textWithNumber = lazyregexp.New(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
 		numberTypes + ` and (type )?VARCHAR)`)
-	spanless = regexp.MustCompile(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
+	spanless = lazyregexp.New(`^syntax error at or near "(ms|s|sec|m|min|h|d|w|y)"|"?[-+]\(TIMESTAMP\w*( WITH ` +
 		`TIME ZONE)?, (STRING_LITERAL|VARCHAR|INTEGER_LITERAL|INTEGER|BIGINT)\)`)
-	textPlus = regexp.MustCompile(`argument types '[-+*/%]\((VARCHAR, ` + numberTypes + `|` + numberTypes +
+	textPlus = lazyregexp.New(`argument types '[-+*/%]\((VARCHAR, ` + numberTypes + `|` + numberTypes +
 		`, VARCHAR)\)'`)
-	badPath  = regexp.MustCompile(`^JSON path error near '(.*)'$`)
-	jsonOf   = regexp.MustCompile(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
-	likeOf   = regexp.MustCompile(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
-	searchOf = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
+	badPath  = lazyregexp.New(`^JSON path error near '(.*)'$`)
+	jsonOf   = lazyregexp.New(`^No function matches .*'cordwood_depth\([A-Z_]+, (.*)\)'`)
+	likeOf   = lazyregexp.New(`^No function matches .*'(?:!?~~|cordwood_like\w*|cordwood_glob)\((.*)\)'`)
+	searchOf = lazyregexp.New(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
 // beyondBigint reports whether a text is an integer that has more than 64 bits.

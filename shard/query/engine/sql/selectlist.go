@@ -2,9 +2,10 @@ package sql
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"cordwood/proto/lazyregexp"
 )
 
 // DuckDB names a column without an alias after the text of its expression. It gets the rewritten
@@ -14,11 +15,11 @@ import (
 // for [1, 2].
 
 // internalCall matches a call of an internal function, which a client cannot write.
-var internalCall = regexp.MustCompile(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)
+var internalCall = lazyregexp.New(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)
 
 // printed matches forms of DuckDB's printer that differ from what clients write: functions with the schema main or in
 // quotes, operators of LIKE, literals such as INTERVAL '1 hour' and true as casts of texts, and units of intervals.
-var printed = regexp.MustCompile(`\bmain\.["a-z]|"[a-z_]+"\(| !?~~|CAST\('|\(CAST\(trunc\(`)
+var printed = lazyregexp.New(`\bmain\.["a-z]|"[a-z_]+"\(| !?~~|CAST\('|\(CAST\(trunc\(`)
 
 // maxGivenName limits the length of a column name that comes from an expression, in bytes.
 const maxGivenName = 200

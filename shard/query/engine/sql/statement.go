@@ -1,10 +1,10 @@
 package sql
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"cordwood/proto/lazyregexp"
 	"cordwood/shard/query"
 )
 
@@ -88,17 +88,17 @@ func (st *Statement) clientPosition(at int) int {
 }
 
 // cutShort matches the parser's error about a statement that ends too early.
-var cutShort = regexp.MustCompile(`without selection list|at end of input`)
+var cutShort = lazyregexp.New(`without selection list|at end of input`)
 
 // topN matches the beginning of a statement with TOP, by which other databases limit the rows.
-var topN = regexp.MustCompile(`(?i)^\s*SELECT\s+TOP\s*\(?\s*[0-9]`)
+var topN = lazyregexp.New(`(?i)^\s*SELECT\s+TOP\s*\(?\s*[0-9]`)
 
 // limitPair matches the LIMIT of other databases that has the offset first.
-var limitPair = regexp.MustCompile(`(?i)\bLIMIT\s+[0-9]+\s*,`)
+var limitPair = lazyregexp.New(`(?i)\bLIMIT\s+[0-9]+\s*,`)
 
-var symmetric = regexp.MustCompile(`(?i)\bBETWEEN\s+SYMMETRIC\b`)
+var symmetric = lazyregexp.New(`(?i)\bBETWEEN\s+SYMMETRIC\b`)
 
-var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
+var pivot = lazyregexp.New(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
 
 // ExplainsInText reports whether the statement is an EXPLAIN whose answer is text.
 func (st *Statement) ExplainsInText() bool {

@@ -1,12 +1,12 @@
 package sql
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/lazyregexp"
 	"cordwood/proto/zone"
 	"cordwood/shard/query"
 )
@@ -17,7 +17,7 @@ import (
 // for nanoseconds and ignores it for other times. So are texts with blanks at their ends: DuckDB
 // refuses a date with blanks behind it, unless no row reaches the comparison.
 
-var timeText = regexp.MustCompile(
+var timeText = lazyregexp.New(
 	`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
 
 // timeLayouts are the formats of texts of times, without the offset.
