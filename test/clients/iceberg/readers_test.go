@@ -56,7 +56,7 @@ type reader struct {
 
 // limit is the time limit of one read, and installLimit that of one command that installs readers.
 const (
-	limit        = 3 * time.Minute
+	limit        = 5 * time.Minute
 	installLimit = 15 * time.Minute
 )
 

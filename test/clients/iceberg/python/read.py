@@ -63,11 +63,9 @@ def connect():
     return c
 
 
-def duckdb_table(how, args):
+def attach(uri, token):
+    """Returns a DuckDB connection with the catalog "lake"."""
     c = connect()
-    if how == "files":
-        return c.execute(f"SELECT * FROM iceberg_scan('{args[0]}')").to_arrow_table()
-    uri, token, namespace, name = args
     if "S3_ENDPOINT" in os.environ:
         e = os.environ
         c.execute(
@@ -75,7 +73,14 @@ def duckdb_table(how, args):
             f"ENDPOINT '{e['S3_ENDPOINT']}', REGION '{e['AWS_REGION']}', URL_STYLE 'path', USE_SSL false)"
         )
     c.execute(f"ATTACH '' AS lake (TYPE iceberg, ENDPOINT '{uri}', TOKEN '{token}')")
-    return c.execute(f'SELECT * FROM lake."{namespace}"."{name}"').to_arrow_table()
+    return c
+
+
+def duckdb_table(how, args):
+    if how == "files":
+        return connect().execute(f"SELECT * FROM iceberg_scan('{args[0]}')").to_arrow_table()
+    uri, token, namespace, name = args
+    return attach(uri, token).execute(f'SELECT * FROM lake."{namespace}"."{name}"').to_arrow_table()
 
 
 def main():
@@ -95,4 +100,5 @@ def main():
     print(json.dumps({"rows": table.num_rows, "columns": columns_of(table)}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,33 +4,18 @@ TOKEN NAMESPACE TABLE."""
 import json
 import sys
 
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
+
+from session import session
 
 
 def main():
     jar, how, *args = sys.argv[1:]
-    builder = (
-        SparkSession.builder.master("local[1]")
-        .config("spark.jars", jar)
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.memory", "1g")
-    )
     if how == "rest":
         uri, token, namespace, name = args
-        builder = (
-            builder.config("spark.sql.catalog.lake", "org.apache.iceberg.spark.SparkCatalog")
-            .config("spark.sql.catalog.lake.type", "rest")
-            .config("spark.sql.catalog.lake.uri", uri)
-            .config("spark.sql.catalog.lake.token", token)
-            .config("spark.sql.catalog.lake.io-impl", "org.apache.iceberg.hadoop.HadoopFileIO")
-        )
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+        spark = session(jar, uri, token)
+    else:
+        spark = session(jar)
     if how == "rest":
         names = [r.tableName for r in spark.sql(f"SHOW TABLES IN lake.`{namespace}`").collect()]
         if name not in names:
