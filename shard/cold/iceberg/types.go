@@ -137,6 +137,9 @@ func filled(c *schema.Column) (text string, ok bool) {
 
 // initial returns the default of a column that readers show in files without the column, in the form of Iceberg's
 // metadata. ok is false if there is none, or if it cannot be shown.
+//
+// Not all readers heed it: Spark with Iceberg 1.11 skips such files if there is a condition on the column, and Trino
+// 476 shows nulls.
 func (f Format) initial(c *schema.Column) (value json.RawMessage, ok bool) {
 	text, ok := filled(c)
 	if !ok || f < 3 {
