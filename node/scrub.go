@@ -70,6 +70,8 @@ func (n *node) scrubObjects(ctx context.Context, h *host.Host, p *pacer) {
 			err := object.Verify(ctx, n.objects.guard, o, p.wait)
 			switch {
 			case err == nil:
+			case object.Lost(err) && !s.Store().Status.HasObject(o):
+				// It died since the scrub began, and was deleted.
 			case object.Lost(err):
 				rows += o.Meta.Rows
 				again = append(again, o)

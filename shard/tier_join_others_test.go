@@ -112,3 +112,30 @@ func TestJoinBusy(t *testing.T) {
 	w.move()
 	w.check("joined", 1+2, 10)
 }
+
+// TestJoinedObjectsGone asks whether objects still have rows, before and after they were joined: the scrub may read
+// them for longer than they are kept, and must not say that they are lost.
+func TestJoinedObjectsGone(t *testing.T) {
+	t.Parallel()
+	w, join := waiting(t, tierBucket(t))
+	w.moveDays(5, 0)
+	status := w.store.Status
+	former := status.Objects()
+	check := func(what string, has bool) {
+		t.Helper()
+		for _, o := range former {
+			if status.HasObject(o) != has {
+				t.Errorf("%s: object %s has rows: %t", what, o.Key, !has)
+			}
+		}
+	}
+	check("moved", true)
+	join()
+	w.move()
+	check("joined", false)
+	former = status.Objects()
+	if len(former) != 2 {
+		t.Errorf("%d objects, want 2", len(former))
+	}
+	check("joined, the new ones", true)
+}

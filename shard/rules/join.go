@@ -313,6 +313,12 @@ func (st *State) Joined(table uint64) []uint64 { return st.cold.joined[table] }
 // JoinedTables returns the tables with joined cuts.
 func (st *State) JoinedTables() []uint64 { return slices.Sorted(maps.Keys(st.cold.joined)) }
 
+// HasObject reports whether a set still has an object. It may have died, or others may have come in its place.
+func (st *State) HasObject(o *cold.Object) bool {
+	set := st.cold.sets[o.Cut]
+	return set != nil && slices.ContainsFunc(set.Objects, func(x cold.Object) bool { return x.Key == o.Key })
+}
+
 func (j *Join) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, j.Number)
 	dst = binary.AppendUvarint(dst, uint64(len(j.Tables)))

@@ -38,6 +38,14 @@ func (st *Status) Objects() (list []*cold.Object) {
 	return list
 }
 
+// HasObject reports whether an object that Objects returned before still has rows of the shard.
+func (st *Status) HasObject(o *cold.Object) bool {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	return tb.State.HasObject(o)
+}
+
 // ObjectsOf returns the objects that have live rows of one of the tables and of no other table, and by table the live
 // rows in objects that several tables share.
 func (st *Status) ObjectsOf(ids []uint64) (own []*cold.Object, shared map[uint64]int64) {
