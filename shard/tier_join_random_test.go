@@ -109,9 +109,10 @@ func TestJoinRandom(t *testing.T) {
 		{3, w.compact},
 		{1, w.dropOne},
 		{4, w.lose},
+		{4, w.disturb},
 	}
 	for i := range 700 {
-		n := w.rng.IntN(126)
+		n := w.rng.IntN(130)
 		for _, s := range steps {
 			if n -= s.weight; n < 0 {
 				s.do()
@@ -164,11 +165,22 @@ func (w *randomJoins) table() uint64 { return w.ids[w.rng.IntN(len(w.ids))] }
 func (w *randomJoins) dropOne() {
 	at := w.rng.IntN(len(w.ids))
 	if err := w.DropTable(wait(w.t), w.ids[at]); err != nil {
-		w.t.Fatal(err)
+		w.t.Error(err)
 	}
 	delete(w.rows, w.ids[at])
 	w.lastID++
 	w.ids[at] = w.lastID
+}
+
+// disturb lets rows expire, or drops a table, during a step of the mover.
+func (w *randomJoins) disturb() {
+	do := w.expire
+	if w.rng.IntN(4) == 0 {
+		do = w.dropOne
+	}
+	w.endAfter(1+w.rng.IntN(15), do)
+	_ = w.mover.Step(wait(w.t)) // a join whose objects have died fails
+	w.endAfter(0, nil)
 }
 
 // lose does a step of the mover while an object is missing or damaged.
