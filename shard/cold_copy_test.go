@@ -2,10 +2,12 @@ package shard
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -222,38 +224,73 @@ func TestPinObjectsFaults(t *testing.T) {
 }
 
 // TestHandOverObjects writes and moves a table at random while its rows go to object storage, and compares it with a
-// list: the table must have each row exactly once.
+// list: the table must have each row exactly once, or the last one of each identity. Some tables merge rows first and
+// keep all rows later.
 func TestHandOverObjects(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(2) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := newTieredWorld(t, seed, "append", tierBucket(t))
-			for round := range 20 {
-				if round > 6 && w.moves > 0 {
-					break
-				}
-				for range 1 + w.rng.IntN(4) {
-					w.write()
-					w.disturb(true)
-				}
-				w.check("between moves")
-				to := w.rng.Perm(4)[:1+w.rng.IntN(4)]
-				shards := make([]uint32, len(to))
-				for i := range to {
-					shards[i] = uint32(to[i] + 1)
-				}
-				if w.rng.IntN(2) == 0 {
-					w.place(shards)
-				} else {
-					w.move(shards)
-				}
-				w.check(fmt.Sprint("after a move to ", shards))
-			}
-			if w.moves == 0 {
-				t.Error("no move was completed")
-			}
-		})
+	var merging atomic.Int64
+	t.Cleanup(func() {
+		if merging.Load() == 0 {
+			t.Error("no rows that merge were in objects only")
+		}
+	})
+	for _, mode := range []string{"append", "last_row", "last_non_null"} {
+		for seed := range *handOverSeeds {
+			t.Run(fmt.Sprint(mode, seed), func(t *testing.T) {
+				t.Parallel()
+				merging.Add(int64(handOverObjects(newTieredWorld(t, seed, mode, tierBucket(t)))))
+			})
+		}
 	}
+}
+
+var handOverSeeds = flag.Uint64("handover-seeds", 2, "number of seeds of TestHandOverObjects, for each merge mode")
+
+// handOverObjects returns how many objects had rows that merge and that were in no segment, summed over its rounds.
+func handOverObjects(w *mergeWorld) (objects int) {
+	merges := !w.table().AppendMode()
+	for round := range 20 {
+		if round > 6 && w.moves > 0 {
+			break
+		}
+		if merges && round == 5 && w.rng.IntN(2) == 0 {
+			w.keepAll()
+			w.check("once it keeps all rows")
+		}
+		for range 1 + w.rng.IntN(4) {
+			w.write()
+			w.disturb(true)
+		}
+		w.check("between moves")
+		if merges && !w.table().AppendMode() {
+			objects += w.objects()
+		}
+		to := w.rng.Perm(4)[:1+w.rng.IntN(4)]
+		shards := make([]uint32, len(to))
+		for i := range to {
+			shards[i] = uint32(to[i] + 1)
+		}
+		if w.table().AppendMode() && w.rng.IntN(2) == 0 {
+			w.place(shards)
+		} else {
+			w.move(shards)
+		}
+		w.check(fmt.Sprint("after a move to ", shards))
+	}
+	if w.moves == 0 {
+		w.t.Error("no move was completed")
+	}
+	return objects
+}
+
+// objects returns how many objects have rows of the table that are in no segment.
+func (w *mergeWorld) objects() (n int) {
+	for _, id := range w.table().Shards() {
+		v := w.shard(id).ReadView(w.def.Id)
+		n += len(v.Cold(w.def.Id))
+		v.Close()
+	}
+	return n
 }
 
 // TestInstallWithoutTwins adds replicas to a shard whose rows are in segments and objects. One that can read object

@@ -215,10 +215,33 @@ func (w *mergeWorld) check(what string) {
 	}
 }
 
+// beside writes a row of another table, of which there is one in each shard.
+func (w *mergeWorld) beside(shard uint32) {
+	w.t.Helper()
+	def := proto.CloneOf(w.def)
+	def.Id, def.Name, def.Version, def.Handoff = 900+uint64(shard), fmt.Sprint("beside", shard), 1, nil
+	def.Options = map[string]string{"append_mode": "true"}
+	def.Placement = []*schemapb.Placement{{Epoch: 1, ShardId: shard}}
+	var b column.Builder
+	b.Add(schema.FromProto(def).Columns[0]).SetInt(0, 40_000_000)
+	b.EndRow()
+	b.Finish()
+	w.seq++
+	data := b.Encode(nil, column.Header{TableID: def.Id, Epoch: 1, SchemaVersion: 1, Session: 9, Seq: w.seq})
+	if _, err := w.client.Write(wait(w.t), shard, [][]byte{data}, func([]uint64) []*schemapb.Table {
+		return []*schemapb.Table{def}
+	}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // disturb flushes, compacts or restarts a shard. Before a restart it flushes rows that are not in
 // the log.
 func (w *mergeWorld) disturb(restarts bool) {
 	s := w.shard(uint32(1 + w.rng.IntN(4)))
+	if s.mover != nil && w.rng.IntN(2) == 0 { // another table shares its segments
+		w.beside(s.ID())
+	}
 	if s.mover != nil && w.rng.IntN(2) == 0 {
 		s.move()
 		s.flush()

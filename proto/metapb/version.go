@@ -42,7 +42,7 @@ const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 24
+	MaxProtocol = 25
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -131,4 +131,6 @@ const (
 	ProtocolLocalFor = 23
 	// ProtocolJoins is the version that added joins of objects, entries of a shard's log.
 	ProtocolJoins = 24
+	// ProtocolColdMerging is the version that added cuts with tables whose rows merge.
+	ProtocolColdMerging = 25
 )

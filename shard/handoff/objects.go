@@ -1,10 +1,12 @@
 package handoff
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"cordwood/shard/cold/bucket"
@@ -15,8 +17,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// This file reads rows that are only in object storage. An object is fetched as a whole, past the cache, to a file that
-// is removed when its rows were sent. A shard has one such file at a time.
+// This file reads rows that are only in object storage. An object is fetched as a whole, past the cache, to a file
+// that is removed when its rows were sent. A shard has one such file at a time, except for rows of a former merge
+// mode: those of all objects and segments have to be merged before they are sent, since the copy does not merge them.
 
 // DirName is the folder of fetched objects, below the folder of the shard. A start of the shard empties it.
 const DirName = "copying"
@@ -42,43 +45,110 @@ func (h *tableCopy) objectsFor(t *store.CopiedTable, first bool) ([]store.ColdOb
 	case h.of.cfg.Bucket == nil:
 		return nil, fmt.Errorf("rows of table %d are only in object storage, and this server has none: start it with the "+
 			"settings of object storage that the other servers have", h.table)
-	case t.Def == nil || t.Def.Merge != query.Append:
-		return nil, fmt.Errorf("rows of table %d are in object storage, although it merges rows", h.table)
 	}
 	return t.Objects, nil
 }
 
-// copyObject sends the rows that an object has of the table. job is a job of the table without inputs.
-func (h *tableCopy) copyObject(ctx context.Context, job compaction.Job, o *store.ColdObject, send rowsFunc) (
-	err error,
+// step is a part of a round: rows that are merged with each other before they are sent.
+type step struct {
+	objects []store.ColdObject
+	inputs  []compaction.Input
+}
+
+// steps divides the segments of a job, and objects, both in the order of the writes. If the table keeps every row, no
+// rows are compared, so that the memory does not grow with the number of segments. The rows of tables that merge are
+// sent in the order of the writes, and merge once more when they arrive.
+func steps(job *compaction.Job, t *compaction.Table, objects []store.ColdObject) (list []step) {
+	inputs := job.Inputs
+	switch {
+	case t.Modes != nil:
+		all := step{inputs: inputs}
+		for i := range objects {
+			if t.Modes(objects[i].Order) == query.Append {
+				list = append(list, step{objects: objects[i : i+1]})
+			} else {
+				all.objects = append(all.objects, objects[i])
+			}
+		}
+		return append(list, all)
+	case t.Merge != query.Append:
+		for i := range objects {
+			n := 0
+			for n < len(inputs) && inputs[n].Meta.Order <= objects[i].Order {
+				n++
+			}
+			list = append(list, step{inputs: inputs[:n]}, step{objects: objects[i : i+1]})
+			inputs = inputs[n:]
+		}
+		return append(list, step{inputs: inputs})
+	}
+	for i := range objects {
+		list = append(list, step{objects: objects[i : i+1]})
+	}
+	for i := range inputs {
+		list = append(list, step{inputs: inputs[i : i+1]})
+	}
+	return list
+}
+
+// take sends the rows of a step.
+func (h *tableCopy) take(ctx context.Context, job compaction.Job, s *step, send rowsFunc) (err error) {
+	job.Inputs = s.inputs
+	if len(s.objects) > 0 {
+		var done func() error
+		if done, err = h.fetch(ctx, s.objects, &job.Inputs); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+	}
+	if len(job.Inputs) == 0 {
+		return nil
+	}
+	return compaction.Rows(ctx, job, send)
+}
+
+// fetch reads objects to files, and adds them to the inputs, which are in the order of the writes. done removes the
+// files. Until then, no other table of the shard has such files.
+func (h *tableCopy) fetch(ctx context.Context, objects []store.ColdObject, inputs *[]compaction.Input) (
+	done func() error, err error,
 ) {
 	x := h.of
 	select {
 	case x.object <- struct{}{}:
-		defer func() { <-x.object }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-	path, err := h.fetch(ctx, o)
-	if err != nil {
+	var files []compaction.Input
+	done = func() (err error) {
+		for i := range files {
+			err = errors.Join(err, x.cfg.Segments.FS.Remove(files[i].Path))
+		}
+		<-x.object
 		return err
 	}
-	defer func() { err = errors.Join(err, x.cfg.Segments.FS.Remove(path)) }()
-	m := o.Meta
-	m.Order = o.Order
-	job.Inputs = []compaction.Input{{Meta: &m, Path: path}}
-	return compaction.Rows(ctx, job, send)
+	for i := range objects {
+		m := objects[i].Meta
+		m.ID, m.Order = uint64(i), objects[i].Order
+		path, err := h.fetchOne(ctx, &objects[i], m.FileName())
+		if err != nil {
+			return nil, errors.Join(err, done())
+		}
+		files = append(files, compaction.Input{Meta: &m, Path: path})
+	}
+	*inputs = slices.Concat(files, *inputs)
+	slices.SortStableFunc(*inputs, func(a, b compaction.Input) int { return cmp.Compare(a.Meta.Order, b.Meta.Order) })
+	return done, nil
 }
 
-// fetch reads an object to a file. While object storage does not answer or refuses access, it waits.
-func (h *tableCopy) fetch(ctx context.Context, o *store.ColdObject) (path string, err error) {
+// fetchOne reads an object to a file. While object storage does not answer or refuses access, it waits.
+func (h *tableCopy) fetchOne(ctx context.Context, o *store.ColdObject, name string) (path string, err error) {
 	fsys, dir := h.of.cfg.Segments.FS, filepath.Join(h.of.cfg.Dir, DirName)
 	if err := fsys.MkdirAll(dir); err != nil {
 		return "", err
 	}
-	path = filepath.Join(dir, o.Meta.FileName()) // a check looks for this name
+	path = filepath.Join(dir, name)
 	for pause := objectPause; ; pause = min(2*pause, maxObjectPause) {
-		err := h.fetchOnce(ctx, fsys, path, o)
+		err := h.tryFetch(ctx, fsys, path, o)
 		if err == nil {
 			h.setWaits("")
 			return path, nil
@@ -100,8 +170,8 @@ func (h *tableCopy) fetch(ctx context.Context, o *store.ColdObject) (path string
 	}
 }
 
-// fetchOnce reads an object to a file, and removes the file after an error.
-func (h *tableCopy) fetchOnce(ctx context.Context, fsys vfs.FS, path string, o *store.ColdObject) (err error) {
+// tryFetch reads an object to a file, and removes the file after an error.
+func (h *tableCopy) tryFetch(ctx context.Context, fsys vfs.FS, path string, o *store.ColdObject) (err error) {
 	f, err := fsys.Create(path)
 	if err != nil {
 		return err

@@ -48,16 +48,8 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 		h.mu.Unlock()
 		return split.add(ctx, batches, refs)
 	}
-	for i := range objects {
-		if err := h.copyObject(ctx, *job, &objects[i], send); err != nil {
-			return err
-		}
-	}
-	for _, job := range eachAlone(job, t) {
-		if len(job.Inputs) == 0 {
-			break
-		}
-		if err = compaction.Rows(ctx, *job, send); err != nil {
+	for _, s := range steps(job, t, objects) {
+		if err = h.take(ctx, *job, &s, send); err != nil {
 			break
 		}
 	}
@@ -80,21 +72,6 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 
 // rowsFunc takes rows of batches.
 type rowsFunc = func(batches []*column.Batch, refs []segment.RowRef) error
-
-// eachAlone returns a job for each segment if the table keeps every row. Then no rows are compared,
-// and the memory does not grow with the number of segments.
-func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
-	if t.Merge != query.Append || t.Modes != nil {
-		return []*compaction.Job{job}
-	}
-	out := make([]*compaction.Job, len(job.Inputs))
-	for i := range job.Inputs {
-		one := *job
-		one.Inputs = job.Inputs[i : i+1]
-		out[i] = &one
-	}
-	return out
-}
 
 // job returns the segments to read in ascending order, each with a reference.
 func (h *tableCopy) job(first bool) (job *compaction.Job, objects []store.ColdObject,
@@ -133,11 +110,12 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, objects []store.ColdOb
 		}
 	}
 	table := &compaction.Table{
-		Def:         d.Table,
-		Merge:       d.Merge,
-		Before:      t.Expired.Before,
-		Order:       t.Expired.Order,
-		DropDeleted: first,
+		Def:    d.Table,
+		Merge:  d.Merge,
+		Before: t.Expired.Before,
+		Order:  t.Expired.Order,
+		// The rows of objects are sent before, and merge when they arrive, unless they are of a former merge mode.
+		DropDeleted: first && (len(objects) == 0 || len(t.Eras) > 0),
 	}
 	if first && len(t.Eras) > 0 {
 		table.Modes = func(order uint64) query.Merge { return t.Eras.Segment(order, d.Merge) }

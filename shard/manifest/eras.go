@@ -50,6 +50,9 @@ func (s *State) forgetEras() {
 			}
 		}
 	}
+	for _, o := range s.CutOrders { // objects have the rows of this cut
+		note(o.TableID, o.Order-1)
+	}
 	var kept []Merging
 	for i, m := range s.Merging {
 		var eras []Era

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"cordwood/shard/cold"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
 )
@@ -51,8 +52,18 @@ func TestEras(t *testing.T) {
 			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
 		},
 		{
+			"the rows of an era are in an object, and not in segments",
+			Edit{
+				Remove: []uint64{4}, Cold: &Cold{LastCut: 1}, CutOrders: []CutOrder{{Number: 1, TableID: 7, Order: 5}},
+				Sets: []Set{{Number: 1, Index: 2, Objects: []cold.Object{{Key: "a", Cut: 1, Meta: segment.Meta{
+					TableID: 7, Rows: 1, MinTime: 1, MaxTime: 2, Bytes: 3,
+				}}}}},
+			},
+			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
+		},
+		{
 			"the rows of an era are gone",
-			Edit{Remove: []uint64{4}},
+			Edit{Sets: []Set{{Number: 1}}},
 			[]Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}},
 		},
 		{"a table is dropped", Edit{AppliedIndex: 4, Drop: []uint64{7}}, []Merging{{9, []Era{{4, query.LastRow}}}}},

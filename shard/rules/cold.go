@@ -25,6 +25,8 @@ type Cut struct {
 	Number uint64
 	// Tables are in ascending order of ids.
 	Tables []uint64
+	// Merging means that tables whose rows merge are in the cut, too. Without it they are left out.
+	Merging bool
 }
 
 // Offload is the content of a KindOffload: the rows of a cut are in the objects.
@@ -116,8 +118,8 @@ func (e *ErrCold) Error() string { return e.Reason }
 
 func refuse(format string, args ...any) error { return &ErrCold{Reason: fmt.Sprintf(format, args...)} }
 
-// Cut opens a cut at an index of the log, and returns its tables: tables of the entry that exist, keep every row and
-// store rows. If the cut is refused, it returns an *ErrCold.
+// Cut opens a cut at an index of the log, and returns its tables: tables of the entry that exist and store rows. If the
+// cut is refused, it returns an *ErrCold.
 func (st *State) Cut(c *Cut, index uint64) ([]uint64, error) {
 	switch o := st.cold.open; {
 	case o != nil:
@@ -133,23 +135,25 @@ func (st *State) Cut(c *Cut, index uint64) ([]uint64, error) {
 		}
 		last = id
 		d := st.Tables[id]
-		if d == nil || d.Merge != query.Append || d.Instant {
+		merges := d != nil && d.Merge != query.Append
+		if d == nil || d.Instant || merges && !c.Merging {
 			continue
 		}
 		rows := manifest.Counted{TableID: id, Unknown: true}
-		if had := st.cold.counted[id]; had != nil {
+		if had := st.cold.counted[id]; had != nil && !merges { // rows that merge are fewer than were appended
 			rows = *had
 		}
 		open.Tables = append(open.Tables, rows)
 	}
 	if len(open.Tables) == 0 {
-		return nil, refuse("shard %d: cut %d: none of its %d tables keeps rows that can be cut", st.ShardID, c.Number,
+		return nil, refuse("shard %d: cut %d: none of its %d tables has rows that can be cut", st.ShardID, c.Number,
 			len(c.Tables))
 	}
 	ids := make([]uint64, len(open.Tables))
 	for i, t := range open.Tables {
 		ids[i] = t.TableID
-		st.cold.counted[t.TableID] = &manifest.Counted{TableID: t.TableID, Unknown: st.Tables[t.TableID].SkipWAL}
+		d := st.Tables[t.TableID]
+		st.cold.counted[t.TableID] = &manifest.Counted{TableID: t.TableID, Unknown: d.SkipWAL || d.Merge != query.Append}
 	}
 	st.cold.lastCut, st.cold.open = c.Number, open
 	return ids, nil

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -53,6 +54,8 @@ func appendRows(st *State, table uint64, rows int, from int64) {
 	st.Appended(&column.Header{TableID: table, Rows: rows, MinTime: from, MaxTime: from + int64(rows) - 1})
 }
 
+func cutOf(number uint64, tables ...uint64) *Cut { return &Cut{Number: number, Tables: tables} }
+
 // ownObject is an object with rows of one table.
 func ownObject(key string, table uint64, rows, from, to int64) cold.Object {
 	return cold.Object{Key: key, Meta: segment.Meta{TableID: table, Rows: rows, MinTime: from, MaxTime: to, Bytes: 100}}
@@ -71,11 +74,11 @@ func TestCutAndOffload(t *testing.T) {
 	t.Parallel()
 	st := coldWorld(t)
 	st.Tick(1000)
-	_, err := st.Cut(&Cut{2, []uint64{1}}, 5)
+	_, err := st.Cut(cutOf(2, 1), 5)
 	wantRefusal(t, err, false, "the last cut was 0")
-	_, err = st.Cut(&Cut{1, []uint64{2, 1}}, 5)
+	_, err = st.Cut(cutOf(1, 2, 1), 5)
 	wantRefusal(t, err, false, "table 1 is not in ascending order")
-	_, err = st.Cut(&Cut{1, []uint64{77}}, 5)
+	_, err = st.Cut(cutOf(1, 77), 5)
 	wantRefusal(t, err, false, "none of its 1 tables")
 	wantRefusal(t, st.Offload(&Offload{Number: 1}), false, "not open")
 	if last, open := st.LastCut(); last != 0 || open != nil || st.StoredCold() != nil {
@@ -83,14 +86,14 @@ func TestCutAndOffload(t *testing.T) {
 	}
 
 	appendRows(st, 1, 10, 0) // not counted: the table was never in a cut
-	if tables, err := st.Cut(&Cut{1, []uint64{1, 3, 77}}, 6); err != nil || !slices.Equal(tables, []uint64{1, 3}) {
+	if tables, err := st.Cut(cutOf(1, 1, 3, 77), 6); err != nil || !slices.Equal(tables, []uint64{1, 3}) {
 		t.Fatal(tables, err)
 	}
 	appendRows(st, 1, 4, 50)
 	appendRows(st, 1, 2, 40)
 	appendRows(st, 2, 9, 0)
 	st = stored(t, st)
-	_, err = st.Cut(&Cut{2, []uint64{1}}, 7)
+	_, err = st.Cut(cutOf(2, 1), 7)
 	wantRefusal(t, err, false, "cut 1 is open since index 6")
 	want := &manifest.Cut{
 		Number: 1, Index: 6, At: 1000,
@@ -124,11 +127,11 @@ func TestCutAndOffload(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRefusal(t, st.Offload(first), false, "not open")
-	wantRefusal(t, func() error { _, err := st.Cut(&Cut{1, []uint64{1}}, 8); return err }(), false, "the last cut was 1")
+	wantRefusal(t, func() error { _, err := st.Cut(cutOf(1, 1), 8); return err }(), false, "the last cut was 1")
 	st = stored(t, st)
 
 	// From the second cut on every row counts.
-	if _, err := st.Cut(&Cut{2, []uint64{1}}, 9); err != nil {
+	if _, err := st.Cut(cutOf(2, 1), 9); err != nil {
 		t.Fatal(err)
 	}
 	appendRows(st, 1, 100, 0)
@@ -165,7 +168,7 @@ func TestCountsOfCuts(t *testing.T) {
 	}
 	cut := func(number uint64) {
 		t.Helper()
-		if _, err := st.Cut(&Cut{number, []uint64{1, 2, 3}}, 10*number); err != nil {
+		if _, err := st.Cut(cutOf(number, 1, 2, 3), 10*number); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -211,7 +214,7 @@ func TestCountsOfCuts(t *testing.T) {
 	instant := shardtest.Table(5)
 	instant.Options["ttl"] = "instant"
 	st.Define(definitionOf(t, instant))
-	if tables, err := st.Cut(&Cut{4, []uint64{1, 3, 4, 5}}, 40); err != nil || !slices.Equal(tables, []uint64{1}) {
+	if tables, err := st.Cut(cutOf(4, 1, 3, 4, 5), 40); err != nil || !slices.Equal(tables, []uint64{1}) {
 		t.Errorf("the cut has the tables %d: %v", tables, err)
 	}
 }
@@ -222,7 +225,7 @@ func TestDeadObjects(t *testing.T) {
 	st := coldWorld(t)
 	st.Expire(Cutoff{1, 50}, 1, 3) // earlier than the cut: later rows stay, whatever their time
 	st.Tick(500)
-	if _, err := st.Cut(&Cut{1, []uint64{1, 2, 3}}, 10); err != nil {
+	if _, err := st.Cut(cutOf(1, 1, 2, 3), 10); err != nil {
 		t.Fatal(err)
 	}
 	shared := cold.Object{Key: "shared", Meta: segment.Meta{Rows: 3, Bytes: 7, Tables: []segment.TableSpan{
@@ -275,13 +278,76 @@ func TestDeadObjects(t *testing.T) {
 	}
 }
 
+// TestCutMerging cuts a table whose rows merge: only if the entry says so, and without comparing its rows with those
+// that were appended.
+func TestCutMerging(t *testing.T) {
+	t.Parallel()
+	st := coldWorld(t)
+	d := shardtest.Table(4)
+	d.Options = map[string]string{"append_mode": "false", "merge_mode": "last_row"}
+	st.Define(definitionOf(t, d))
+	_, err := st.Cut(cutOf(1, 4), 5)
+	wantRefusal(t, err, false, "none of its 1 tables")
+	if tables, err := st.Cut(cutOf(1, 1, 4), 5); err != nil || !slices.Equal(tables, []uint64{1}) {
+		t.Fatal(tables, err)
+	}
+	if err := st.Offload(&Offload{Number: 1, Tables: []Offloaded{{TableID: 1}}}); err != nil {
+		t.Fatal(err)
+	}
+	for number := uint64(2); number < 4; number++ {
+		tables, err := st.Cut(&Cut{Number: number, Tables: []uint64{1, 4}, Merging: true}, 5+number)
+		if err != nil || !slices.Equal(tables, []uint64{1, 4}) {
+			t.Fatal(tables, err)
+		}
+		appendRows(st, 1, 3, 50)
+		appendRows(st, 4, 3, 50)
+		st = stored(t, st)
+		kept := int64(3*(number-2) + 1) // of the first cut, the rows of table 1 are not counted either
+		key := fmt.Sprint("k", number)
+		if number == 3 {
+			err := st.Offload(&Offload{
+				Number: number, Tables: []Offloaded{{TableID: 1}, {TableID: 4, Kept: 4}},
+				Objects: []cold.Object{ownObject(key, 4, 4, 50, 53)},
+			})
+			wantRefusal(t, err, true, "but 3 were appended")
+		}
+		tables1 := Offloaded{TableID: 1, LeftOut: 3}
+		if number == 2 {
+			tables1.LeftOut = 0
+		}
+		if err := st.Offload(&Offload{
+			Number: number, Tables: []Offloaded{tables1, {TableID: 4, Kept: kept, LeftOut: 1}},
+			Objects: []cold.Object{ownObject(key, 4, kept, 50, 53)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Once the table keeps every row, its rows are counted from the next cut on.
+	d.Version, d.Options = 2, map[string]string{"append_mode": "true"}
+	st.Define(definitionOf(t, d))
+	for number := uint64(4); number < 6; number++ {
+		if _, err := st.Cut(&Cut{Number: number, Tables: []uint64{4}, Merging: true}, 5+number); err != nil {
+			t.Fatal(err)
+		}
+		err := st.Offload(&Offload{Number: number, Tables: []Offloaded{{TableID: 4, LeftOut: 7}}})
+		if number == 4 && err != nil {
+			t.Fatal(err)
+		}
+		if number == 5 {
+			wantRefusal(t, err, true, "but 2 were appended")
+		}
+		appendRows(st, 4, 2, 60)
+	}
+}
+
 // TestColdEntries encodes and decodes cuts and offloads, also cut short.
 func TestColdEntries(t *testing.T) {
 	t.Parallel()
 	object := ownObject("data/1/20000/7-1-3-9-x.parquet", 1, 8, -4, 9)
 	object.Day, object.TailOffset, object.TailCRC = 20000, 90, 5
 	entries := []*Entry{
-		{Kind: KindCut, Time: 5, Cut: &Cut{3, []uint64{1, 1 << 40}}},
+		{Kind: KindCut, Time: 5, Cut: &Cut{Number: 3, Tables: []uint64{1, 1 << 40}}},
+		{Kind: KindCut, Time: 5, Cut: &Cut{Number: 3, Tables: []uint64{1, 1 << 40}, Merging: true}},
 		{Kind: KindOffload, Time: -5, Offload: &Offload{
 			Number: 3, Tables: []Offloaded{{1, 8, 2}, {1 << 40, 0, 0}}, Objects: []cold.Object{object},
 		}},

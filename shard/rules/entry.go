@@ -25,6 +25,8 @@ const (
 	KindOffload     = 7
 	KindForget      = 8
 	KindJoin        = 9
+	// kindCutMerging is a KindCut with Merging set.
+	kindCutMerging = 10
 
 	// EntryHead is the size of an entry's header: version, kind, checksum, time, lengths.
 	EntryHead = 24
@@ -127,8 +129,11 @@ func AppendEntry(dst []byte, e *Entry) []byte {
 	}
 	head := dst[at:]
 	head[0], head[1] = entryVersion, e.Kind
-	if e.Kind == KindWrite && e.ByUser {
+	switch {
+	case e.Kind == KindWrite && e.ByUser:
 		head[1] = kindWriteByUser
+	case e.Kind == KindCut && e.Cut.Merging:
+		head[1] = kindCutMerging
 	}
 	binary.LittleEndian.PutUint64(head[8:], uint64(e.Time))
 	binary.LittleEndian.PutUint32(head[16:], uint32(meta))
@@ -182,8 +187,10 @@ func DecodeEntry(b []byte) (*Entry, error) {
 		for i := range e.Cutoffs {
 			e.Cutoffs[i] = Cutoff{r.uvarint(), r.varint()}
 		}
-	case KindCut:
+	case KindCut, kindCutMerging:
+		e.Kind = KindCut
 		e.Cut = r.cut()
+		e.Cut.Merging = b[1] == kindCutMerging
 	case KindJoin:
 		e.Join = r.join()
 	case KindOffload:

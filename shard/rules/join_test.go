@@ -31,7 +31,7 @@ func joinWorld(t *testing.T) *State {
 func moveSet(t *testing.T, st *State, n uint64) {
 	t.Helper()
 	from := int64(100 * n)
-	if _, err := st.Cut(&Cut{n, []uint64{1, 2, 3}}, 10*n); err != nil {
+	if _, err := st.Cut(&Cut{Number: n, Tables: []uint64{1, 2, 3}}, 10*n); err != nil {
 		t.Fatal(err)
 	}
 	for id := range st.cold.open.Tables {
@@ -167,7 +167,7 @@ func TestJoinRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRefusal(t, st.Join(&Join{7, []manifest.Joined{of(1, 1, 2, 3)}}, 61), false, "cut 6 is open")
-	_, err := st.Cut(&Cut{7, []uint64{1}}, 61)
+	_, err := st.Cut(&Cut{Number: 7, Tables: []uint64{1}}, 61)
 	wantRefusal(t, err, false, "cut 6 is open")
 	made := ownObject("new", 1, 30, 100, 309)
 	for _, bad := range []struct {

@@ -145,7 +145,10 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 		"v1-write-by-user.entry": {
 			Kind: KindWrite, ByUser: true, Time: 9, Writes: []Write{{Batches: [][]byte{[]byte("batch")}}},
 		},
-		"v1-cut.entry":    {Kind: KindCut, Time: 10, Cut: &Cut{Number: 3, Tables: []uint64{1, 1 << 40}}},
+		"v1-cut.entry": {Kind: KindCut, Time: 10, Cut: &Cut{Number: 3, Tables: []uint64{1, 1 << 40}}},
+		"v1-cut-merging.entry": {
+			Kind: KindCut, Time: 14, Cut: &Cut{Number: 4, Tables: []uint64{2, 1 << 41}, Merging: true},
+		},
 		"v1-forget.entry": {Kind: KindForget, Time: 12, Keys: []string{"c/data/7/1/2/1-1-1-a", "c/data/7/0/2/1-1-1-b"}},
 		"v1-join.entry": {Kind: KindJoin, Time: 13, Join: &Join{Number: 7, Tables: []manifest.Joined{
 			{TableID: 1, Cuts: []uint64{2, 3, 5}}, {TableID: 1 << 40, Cuts: []uint64{5}},

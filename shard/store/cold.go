@@ -6,7 +6,6 @@ import (
 
 	"cordwood/shard/manifest"
 	"cordwood/shard/memtable"
-	"cordwood/shard/query"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 )
@@ -22,7 +21,7 @@ func (tb *Tables) OpenCut(index, term uint64, e *rules.Entry) error {
 	tb.tick(e.Time)
 	tables, err := tb.State.Cut(e.Cut, index)
 	for _, id := range tables {
-		tb.Mem.Active.Cut(id, query.Append, e.Cut.Number)
+		tb.Mem.Active.Cut(id, tb.State.Tables[id].Merge, e.Cut.Number)
 	}
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 	return err

@@ -9,7 +9,6 @@ import (
 	"cordwood/proto/shardpb"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
-	"cordwood/shard/query"
 	"cordwood/shard/segment"
 )
 
@@ -171,7 +170,7 @@ func (tb *Tables) objectBytes(table uint64) (sum int64) {
 // there; mu must be held.
 func (tb *Tables) waitingBytes(table uint64) (sum int64) {
 	d := tb.State.Tables[table]
-	if d == nil || tb.cfg.Tiered == nil || d.Merge != query.Append || !tb.cfg.Tiered(d.Table) {
+	if d == nil || tb.cfg.Tiered == nil || tb.mixed(table, tb.hotFrom(table)) || !tb.cfg.Tiered(d.Table) {
 		return 0
 	}
 	for _, l := range tb.segs.byTable[table] {

@@ -67,7 +67,7 @@ type Config struct {
 	// default, the ttl is the table's option.
 	TTL func(*schema.Table) schema.TTL
 
-	// Tiered reports whether old rows of a table go to object storage, if the table keeps every row. Nil means that
+	// Tiered reports whether old rows of a table go to object storage. Nil means that
 	// there is no object storage.
 	Tiered func(*schema.Table) bool
 

@@ -52,13 +52,13 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	return eras
 }
 
-// mergingOfSegments returns the merge modes of the segments' rows, for tables with rows that merge.
+// mergingOfSegments returns the merge modes of the rows in segments and objects, for tables with rows that merge.
 // It is based on what this shard has flushed: the metadata and the rows in memory may have newer
 // modes. mu must be held.
 func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
-	for _, id := range slices.Sorted(maps.Keys(tb.segs.byTable)) {
+	for _, id := range slices.Sorted(maps.Keys(tb.State.Tables)) {
 		d := tb.State.Tables[id]
-		if d == nil {
+		if len(tb.segs.byTable[id])+len(tb.coldOf(id)) == 0 {
 			continue
 		}
 		m := manifest.Merging{TableID: id}

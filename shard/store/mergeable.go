@@ -60,7 +60,7 @@ type inputMerge struct {
 	// own reports whether the table needs its own segment: another of its segments falls between
 	// its newest input and the newest of all inputs, or the inputs belong to several eras.
 	own bool
-	// oldest reports whether no segment is older than the inputs that merge.
+	// oldest reports whether no segment or object is older than the inputs that merge.
 	oldest bool
 }
 
@@ -90,6 +90,11 @@ func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j
 			return j, false
 		case l.Order <= highest:
 			j.own = true
+		}
+	}
+	for _, o := range cp.tables.coldOf(table) { // these are from before the last cut, and inputs are of one cut
+		if in.overlap(o.Span) && o.Order < in.least && eras.Segment(o.Order, now) != query.Append {
+			j.oldest = false
 		}
 	}
 	return j, !several || j.oldest

@@ -104,9 +104,8 @@ func (tb *Tables) pinObjects() (out []PinnedObject) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b PinnedObject) int {
-		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.ID, b.ID))
-	})
+	// The objects of a cut stay in their order. It is that of the rows of a table that merge.
+	slices.SortStableFunc(out, func(a, b PinnedObject) int { return cmp.Compare(a.Order, b.Order) })
 	return out
 }
 

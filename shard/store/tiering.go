@@ -23,8 +23,8 @@ type HotTable struct {
 	Bytes, Described int64
 }
 
-// Hot returns the tables with rows that are in segments and in no cut, in ascending order of ids. Tables that merge
-// rows, or once did, are left out, and so are those with rows that cannot be written to segments.
+// Hot returns the tables with rows that are in segments and in no cut, in ascending order of ids. Those are left out
+// that have such rows of several merge modes, or rows that cannot be written to segments.
 func (st *Status) Hot() []HotTable {
 	tb := st.tables
 	tb.mu.RLock()
@@ -32,12 +32,12 @@ func (st *Status) Hot() []HotTable {
 	var hot []HotTable
 	for id, list := range tb.segs.byTable {
 		d := tb.State.Tables[id]
-		if d == nil || d.Merge != query.Append || d.Instant || len(tb.segs.raw[id]) > 0 || len(tb.erasOf(id)) > 0 {
+		if d == nil || d.Instant || len(tb.segs.raw[id]) > 0 {
 			continue
 		}
-		t := HotTable{Def: d}
-		if ends := tb.segs.cuts[id]; len(ends) > 0 {
-			t.From = ends[len(ends)-1]
+		t := HotTable{Def: d, From: tb.hotFrom(id)}
+		if tb.mixed(id, t.From) {
+			continue
 		}
 		for _, l := range list {
 			if l.Order < t.From {
@@ -55,6 +55,27 @@ func (st *Status) Hot() []HotTable {
 	}
 	slices.SortFunc(hot, func(a, b HotTable) int { return cmp.Compare(a.Def.ID, b.Def.ID) })
 	return hot
+}
+
+// hotFrom returns the order from which segments have rows of a table that are in no cut; mu must be held.
+func (tb *Tables) hotFrom(id uint64) uint64 {
+	if ends := tb.segs.cuts[id]; len(ends) > 0 {
+		return ends[len(ends)-1]
+	}
+	return 0
+}
+
+// mixed reports whether segments from an order on have rows of several merge modes of a table; mu must be held.
+func (tb *Tables) mixed(id, from uint64) bool {
+	eras, now := tb.erasOf(id), tb.State.Tables[id].Merge
+	if len(eras) == 0 {
+		return false
+	}
+	list := tb.segs.byTable[id]
+	list = list[firstFrom(list, from):]
+	return len(list) > 0 && slices.ContainsFunc(list, func(l *LiveSegment) bool {
+		return eras.Segment(l.Order, now) != eras.Segment(list[0].Order, now)
+	})
 }
 
 // Joinable reports whether the objects of a table may be joined. They may not while it is being copied to other shards,
@@ -85,8 +106,12 @@ type CutTable struct {
 	Def      *rules.Definition
 	From, To uint64
 	Expired  manifest.Expiry
-	// Merges means that some of the rows merge, because the table was changed at the moment of the cut.
-	Merges bool
+	// Merge is how the rows merge. Mixed means that some of them merge in another way, because the table was changed at
+	// the moment of the cut: these rows stay in segments.
+	Merge query.Merge
+	Mixed bool
+	// some means that Merge is known.
+	some bool
 }
 
 // Close releases the files.
@@ -153,7 +178,9 @@ func (tb *Tables) addCutTable(c *CutRows, t *CutTable, seen map[uint64]bool) {
 		if !t.Has(l.Span(t.Def.ID), l.Order) {
 			continue
 		}
-		t.Merges = t.Merges || eras.Segment(l.Order, t.Def.Merge) != query.Append
+		merge := eras.Segment(l.Order, t.Def.Merge)
+		t.Mixed = t.Mixed || t.some && merge != t.Merge
+		t.Merge, t.some = merge, true
 		if !seen[l.ID] {
 			seen[l.ID] = true
 			l.refs.Add(1)

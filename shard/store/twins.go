@@ -168,17 +168,19 @@ func (tb *Tables) twinsOf(state *manifest.State, before Before, stored func(key 
 		if before != nil {
 			oldest = before(d.Table)
 		}
-		eras, partly := tb.erasOf(g.table), false
+		eras, partly, merge := tb.erasOf(g.table), false, query.Append
 		for _, l := range t.segments {
 			of[l] = append(of[l], g)
 			span := l.Span(g.table)
 			rows -= span.Rows
 			partly = partly || span.MinTime < expired.Before && l.Order < expired.Order
 			young := !oldest.IsZero() && !index.Moment(span.MaxTime).Before(oldest)
-			t.keep = t.keep || young || tb.sources.have(l) || eras.Segment(l.Order, d.Merge) != query.Append
+			t.keep = t.keep || young || tb.sources.have(l)
+			merge = max(merge, eras.Segment(l.Order, d.Merge))
 		}
-		// Rows that expired may be in segments and not in objects. Any other difference is a fault.
-		t.keep = t.keep || rows < 0 && !partly
+		// Rows that expired, or were merged with later ones, may be in segments and not in objects. Any other difference
+		// is a fault.
+		t.keep = t.keep || rows < 0 && !partly && merge == query.Append
 	}
 	return groups, of
 }

@@ -19,13 +19,20 @@ func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 	t.Helper()
 	source = New(t, "--shards", "2")
 	source.Start()
+	repository, last = fillMerging(t, source, time.Now().UnixMilli(), func() {}) // files of today are not merged yet
+	return source, repository, last
+}
+
+// fillMerging creates these tables, writes rows of a time to them, and backs the cluster up after each round. Then it
+// calls after.
+func fillMerging(t *testing.T, source *Node, at int64, after func()) (repository string, last made) {
+	t.Helper()
 	repository = filepath.Join(t.TempDir(), "repository")
 	const (
 		make1 = "CREATE TABLE %s (ts TIMESTAMP TIME INDEX, id STRING PRIMARY KEY, a STRING, b STRING) WITH " +
 			"(append_mode='false'%s)"
 		more = "INSERT INTO %[1]s VALUES (%[2]d, 'x', 'more', NULL), (%[2]d, 'x', 'most', NULL), (%[2]d, 'z', NULL, 'more')"
 	)
-	at := time.Now().UnixMilli() // files of today are not merged yet
 	for name, mode := range mergingTables {
 		source.Rows(t, fmt.Sprintf(make1, name, mode))
 	}
@@ -45,6 +52,7 @@ func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 			}
 		}
 		backUp(t, source, repository) // a file for every round
+		after()
 	}
 	source.Rows(t, "ALTER TABLE back SET 'merge_mode'='last_row'")
 	source.Rows(t, fmt.Sprintf(more, "back", at))
@@ -59,9 +67,9 @@ func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 		}
 	}
 	backUp(t, source, repository)
+	after()
 	source.Rows(t, "ALTER TABLE row SET 'partitions'='2'")
-	last = backUp(t, source, repository)
-	return source, repository, last
+	return repository, backUp(t, source, repository)
 }
 
 // sameMerging compares the content of these tables on two clusters.

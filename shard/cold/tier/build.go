@@ -125,9 +125,10 @@ func (b *builder) compaction(j *job, tables map[uint64]*store.CutTable, limit in
 	for id, of := range j.tables {
 		t := tables[id]
 		take[id] = &compaction.Table{
-			Def: t.Def.Table, Merge: query.Append, Before: t.Expired.Before, Order: t.Expired.Order,
+			Def: t.Def.Table, Merge: t.Merge, Before: t.Expired.Before, Order: t.Expired.Order,
 			// A shared file cannot be divided within a table, and other engines cannot read one.
-			Own: of.bytes >= b.split && t.Def.Physical == "" || of.bytes > limit || iceberg.FormatOf(t.Def.Table) != 0,
+			Own: of.bytes >= b.split && t.Def.Physical == "" || of.bytes > limit || !j.shared && t.Merge != query.Append ||
+				iceberg.FormatOf(t.Def.Table) != 0,
 		}
 	}
 	c.Table = func(id uint64) *compaction.Table { return take[id] }

@@ -20,6 +20,7 @@ import (
 	"cordwood/shard/cold/states"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
+	"cordwood/shard/query"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
 	"cordwood/shard/vfs"
@@ -38,8 +39,9 @@ type Config struct {
 	Compaction *compaction.Limiter
 	// SplitBytes is the size from which a table of shared segments gets objects of its own.
 	SplitBytes int64
-	// Allowed reports whether all nodes know the entries about object storage, JoinsAllowed whether they know joins.
-	Allowed, JoinsAllowed func() bool
+	// Allowed reports whether all nodes know the entries about object storage, JoinsAllowed whether they know joins, and
+	// MergingAllowed whether they know cuts with tables whose rows merge.
+	Allowed, JoinsAllowed, MergingAllowed func() bool
 	// Leads returns the term in which this replica leads, or 0, and a channel that is closed when that has changed.
 	Leads func() (term uint64, changed <-chan struct{})
 	// Barrier returns nil if this replica leads and has applied all that was committed before the call.
@@ -424,7 +426,7 @@ func (m *Mover) openCut(ctx context.Context, hot []store.HotTable) (*manifest.Cu
 	}
 	m.at("cut")
 	refused, err := m.cfg.Propose(ctx, &rules.Entry{
-		Kind: rules.KindCut, Cut: &rules.Cut{Number: last + 1, Tables: tables},
+		Kind: rules.KindCut, Cut: &rules.Cut{Number: last + 1, Tables: tables, Merging: m.cfg.MergingAllowed()},
 	})
 	if err != nil {
 		return nil, err
@@ -446,7 +448,8 @@ func (m *Mover) due(hot []store.HotTable) (ids []uint64) {
 	for i := range hot {
 		t := &hot[i]
 		old := now-m.ages[t.Def.ID].since >= m.cfg.Tier.UploadAfter
-		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && m.cfg.Tier.Moves(t.Def.Table) {
+		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && m.cfg.Tier.Moves(t.Def.Table) &&
+			(t.Def.Merge == query.Append || m.cfg.MergingAllowed()) {
 			list = append(list, *t)
 		}
 	}

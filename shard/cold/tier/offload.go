@@ -237,7 +237,7 @@ func (a *attempt) had() map[uint64]int64 {
 	for i := range a.rows.Segments {
 		s := &a.rows.Segments[i]
 		for _, span := range spansOf(&s.Meta) {
-			if t := a.tables[span.TableID]; t != nil && !t.Merges && t.Has(span, s.Order) {
+			if t := a.tables[span.TableID]; t != nil && !t.Mixed && t.Has(span, s.Order) {
 				had[span.TableID] += span.Rows
 			}
 		}
@@ -255,7 +255,7 @@ func (m *Mover) findGivenUp(a *attempt, open *manifest.Cut) error {
 	given := map[uint64]int64{}
 	for i := range list {
 		for _, span := range list[i].Tables {
-			if t := a.tables[span.TableID]; t != nil && !t.Merges && t.Has(span, list[i].Order) {
+			if t := a.tables[span.TableID]; t != nil && !t.Mixed && t.Has(span, list[i].Order) {
 				given[span.TableID] += span.Rows
 			}
 		}

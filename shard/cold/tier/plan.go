@@ -3,9 +3,11 @@ package tier
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
+	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/store"
 )
@@ -48,28 +50,40 @@ func (a jobKey) compare(b jobKey) int {
 		cmp.Compare(a.days, b.days), cmp.Compare(a.day, b.day), cmp.Compare(a.from, b.from))
 }
 
-// plan divides the rows of a cut into jobs of about limit bytes. Tables whose rows merge are left out.
+// plan divides the rows of a cut into jobs of about limit bytes. Tables with rows of several merge modes are left out.
 func plan(rows *store.CutRows, limit int64) (jobs []job) {
-	byID := make(map[uint64]*store.CutTable, len(rows.Tables))
+	all, byID := make(map[uint64]*store.CutTable, len(rows.Tables)), make(map[uint64]*store.CutTable, len(rows.Tables))
 	var bounds []uint64
 	for i := range rows.Tables {
-		if t := &rows.Tables[i]; !t.Merges {
+		t := &rows.Tables[i]
+		if t.Mixed {
+			continue
+		}
+		bounds = append(bounds, t.From, t.To)
+		all[t.Def.ID] = t
+		if t.Merge == query.Append {
 			byID[t.Def.ID] = t
-			bounds = append(bounds, t.From, t.To)
 		}
 	}
 	slices.Sort(bounds)
 	groups := map[jobKey][]part{}
 	var keys []jobKey
-	for i := range rows.Segments {
-		p, key, ok := partOf(&rows.Segments[i], byID, bounds)
-		if !ok {
-			continue
+	add := func(p part, key jobKey) {
+		if len(p.spans) == 0 {
+			return
 		}
 		if groups[key] == nil {
 			keys = append(keys, key)
 		}
 		groups[key] = append(groups[key], p)
+	}
+	own := ownFiles(rows)
+	for i := range rows.Segments {
+		s := &rows.Segments[i]
+		add(partOf(s, byID, bounds))
+		for id, p := range mergingParts(s, all, own) {
+			add(p, mergingKey(s, id, all, bounds))
+		}
 	}
 	slices.SortFunc(keys, jobKey.compare)
 	for _, key := range keys {
@@ -81,6 +95,68 @@ func plan(rows *store.CutRows, limit int64) (jobs []job) {
 	return jobs
 }
 
+// Rows that merge may be anywhere among the rows of their table, and later ones win. So all of a table's rows in a cut
+// are built in their order, whatever their days: by itself if one of its segments is its own, else with the other
+// tables whose segments are all shared.
+
+// ownFiles returns the tables that have a segment of their own in a cut.
+func ownFiles(rows *store.CutRows) map[uint64]bool {
+	own := map[uint64]bool{}
+	for i := range rows.Segments {
+		if s := &rows.Segments[i]; !s.Shared() {
+			own[s.TableID] = true
+		}
+	}
+	return own
+}
+
+// mergingParts returns what a segment has of tables whose rows merge: for each table that is built by itself, and
+// under 0 for all others.
+func mergingParts(s *store.Segment, tables map[uint64]*store.CutTable, own map[uint64]bool) map[uint64]part {
+	var out map[uint64]part
+	for _, span := range spansOf(&s.Meta) {
+		t := tables[span.TableID]
+		if t == nil || t.Merge == query.Append || !t.Has(span, s.Order) {
+			continue
+		}
+		id := uint64(0)
+		if own[span.TableID] {
+			id = span.TableID
+		}
+		if out == nil {
+			out = map[uint64]part{}
+		}
+		p := out[id]
+		p.seg, p.spans, p.bytes = s, append(p.spans, span), p.bytes+bytesOf(&s.Meta, span)
+		out[id] = p
+	}
+	return out
+}
+
+// mergingKey returns with which other segments a part of mergingParts is built.
+func mergingKey(s *store.Segment, id uint64, tables map[uint64]*store.CutTable, bounds []uint64) jobKey {
+	key := jobKey{table: id, days: math.MaxInt64}
+	if id != 0 {
+		return key
+	}
+	key.from = rangeOf(s.Order, bounds)
+	for _, span := range s.Tables {
+		if t := tables[span.TableID]; t != nil && t.Def.Physical != "" {
+			key.database, key.physical = t.Def.Database, t.Def.Physical
+		}
+	}
+	return key
+}
+
+// rangeOf returns where the range of orders begins that an order is in.
+func rangeOf(order uint64, bounds []uint64) uint64 {
+	at, found := slices.BinarySearch(bounds, order)
+	if !found {
+		at--
+	}
+	return bounds[at]
+}
+
 // part is what a segment has of a cut.
 type part struct {
 	seg   *store.Segment
@@ -89,7 +165,7 @@ type part struct {
 }
 
 // partOf returns what a segment has of a cut, and with which other segments it may be joined.
-func partOf(s *store.Segment, tables map[uint64]*store.CutTable, bounds []uint64) (p part, key jobKey, ok bool) {
+func partOf(s *store.Segment, tables map[uint64]*store.CutTable, bounds []uint64) (p part, key jobKey) {
 	p.seg = s
 	var low, high int64
 	for _, span := range spansOf(&s.Meta) {
@@ -110,18 +186,14 @@ func partOf(s *store.Segment, tables map[uint64]*store.CutTable, bounds []uint64
 		p.bytes += bytesOf(&s.Meta, span)
 	}
 	if len(p.spans) == 0 {
-		return p, key, false
+		return p, key
 	}
 	key.table = s.TableID
 	if s.Shared() {
-		at, found := slices.BinarySearch(bounds, s.Order)
-		if !found {
-			at--
-		}
-		key.from = bounds[at]
+		key.from = rangeOf(s.Order, bounds)
 	}
 	key.day, key.days = partition(low, high)
-	return p, key, true
+	return p, key
 }
 
 // firstDay is before all days, those of times in seconds included.

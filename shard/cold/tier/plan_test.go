@@ -14,6 +14,7 @@ import (
 	"cordwood/proto/schemapb"
 	"cordwood/shard/compaction"
 	"cordwood/shard/manifest"
+	"cordwood/shard/query"
 	"cordwood/shard/rules"
 	"cordwood/shard/segment"
 	"cordwood/shard/shardtest"
@@ -66,8 +67,13 @@ func TestPlan(t *testing.T) {
 	}
 	expired := table(1, 0, 10)
 	expired.Expired = manifest.Expiry{TableID: 1, Before: 86400_000, Order: 3}
-	merges := table(2, 0, 10)
-	merges.Merges = true
+	mixed := table(2, 0, 10)
+	mixed.Mixed = true
+	merging := func(id, from, to uint64) store.CutTable {
+		x := table(id, from, to)
+		x.Merge = query.LastRow
+		return x
+	}
 	physical := func(id uint64, name string) store.CutTable {
 		p := shardtest.Table(id)
 		p.Options["physical_table"] = name
@@ -120,9 +126,23 @@ func TestPlan(t *testing.T) {
 			cutOf([]segment.Meta{own(1, 1, 0, 5), own(1, 3, 0, 6), own(1, 2, 1, 7)}, expired),
 			[]string{"3: 1=6", "2: 1=7"},
 		},
-		"merging": {
-			cutOf([]segment.Meta{shared(1, 0, 20, 1, 2), own(2, 3, 0, 6)}, table(1, 0, 6), merges),
+		"of several merge modes": {
+			cutOf([]segment.Meta{shared(1, 0, 20, 1, 2), own(2, 3, 0, 6)}, table(1, 0, 6), mixed),
 			[]string{"1: 1=10"},
+		},
+		"merging, of several days": {
+			cutOf([]segment.Meta{own(1, 1, 0, 5), own(1, 2, 1, 6), own(1, 3, 0, 70), own(1, 4, 1, 25)}, merging(1, 0, 9)),
+			[]string{"1 2 3: 1=81", "4: 1=25"},
+		},
+		"merging, in own and in shared segments": {
+			cutOf([]segment.Meta{shared(1, 0, 30, 1, 2, 3), own(2, 2, 1, 6), shared(3, 1, 30, 1, 2, 3)}, table(1, 0, 9),
+				merging(2, 0, 9), merging(3, 0, 9)),
+			[]string{"1: 1=10", "3: 1=10", "1 3: 3=20", "1 2 3: 2=26"},
+		},
+		"merging, shared, of several cuts": {
+			cutOf([]segment.Meta{shared(1, 0, 20, 1, 2), shared(4, 1, 20, 1, 2), shared(7, 0, 20, 1, 2)},
+				merging(1, 0, 6), merging(2, 3, 9)),
+			[]string{"1: 1=10", "4: 1=10 2=10", "7: 2=10"},
 		},
 		"physical tables": {
 			cutOf([]segment.Meta{shared(1, 0, 20, 1, 2), shared(2, 0, 20, 3), shared(3, 0, 20, 4)}, physical(1, "p"),
