@@ -162,9 +162,10 @@ func (s *Shard) newMover() *tier.Mover {
 	return tier.New(tier.Config{
 		ShardID: c.ID, Incarnation: c.Incarnation, Tier: c.Tier, Dir: c.Dir, FS: c.FS, Store: s.store,
 		Operations: &s.operations, Compaction: c.Compaction, SplitBytes: c.SplitBytes,
-		Allowed:        func() bool { return c.ClusterVersion() >= metapb.ProtocolCold },
-		JoinsAllowed:   func() bool { return c.ClusterVersion() >= metapb.ProtocolJoins },
-		MergingAllowed: func() bool { return c.ClusterVersion() >= metapb.ProtocolColdMerging },
+		Allowed:             func() bool { return c.ClusterVersion() >= metapb.ProtocolCold },
+		JoinsAllowed:        func() bool { return c.ClusterVersion() >= metapb.ProtocolJoins },
+		IcebergJoinsAllowed: func() bool { return c.ClusterVersion() >= metapb.ProtocolIcebergJoins },
+		MergingAllowed:      func() bool { return c.ClusterVersion() >= metapb.ProtocolColdMerging },
 		Leads: func() (uint64, <-chan struct{}) {
 			changed := s.replica.LeadsChanged()
 			return s.replica.LeadsInTerm(), changed

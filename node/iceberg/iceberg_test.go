@@ -1,11 +1,9 @@
 package iceberg
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"log/slog"
 	"math"
 	"net"
@@ -102,7 +100,9 @@ func (w *world) ColdObjects(
 	_ *shardpb.ColdObjectsRequest, out grpc.ServerStreamingServer[shardpb.ColdObjectsResponse],
 ) error {
 	for _, o := range w.objects {
-		err := out.Send(&shardpb.ColdObjectsResponse{Objects: [][]byte{manifest.AppendObject(nil, o)}})
+		err := out.Send(&shardpb.ColdObjectsResponse{
+			Objects: [][]byte{manifest.AppendObject(nil, o)}, Sets: []uint64{o.Cut},
+		})
 		if err != nil {
 			return err
 		}
@@ -185,27 +185,8 @@ func (w *world) add(day, rows int, hidden bool) *cold.Object {
 	if hidden {
 		extra = iceberg.Extra(w.table)
 	}
-	path := filepath.Join(dir, "striped")
 	w.files++
-	o := &cold.Object{Key: fmt.Sprintf("c/data/%d.parquet", w.files)}
-	o.Meta, err = segment.StripeWith(vfs.OS, filepath.Join(dir, segment.FileName(1)), &metas[0], path, extra)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	o.Meta.ID = 0
-	data, err := os.ReadFile(path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	u, err := segment.ReadUnits(vfs.OS, path)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	o.TailOffset, o.TailCRC = u.TailOffset, crc32.Checksum(data[u.TailOffset:], bucket.Castagnoli)
-	err = w.bucket.Bucket.Put(w.t.Context(), o.Key, bucket.Content{Body: bytes.NewReader(data), Size: int64(len(data))})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	o := w.store(w.table, fmt.Sprintf("c/data/%d.parquet", w.files), dir, &metas[0], extra)
 	w.objects = append(w.objects, o)
 	return o
 }

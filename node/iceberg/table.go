@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"strconv"
 	"strings"
@@ -116,6 +117,9 @@ func (x *gathering) take(resp *shardpb.ColdObjectsResponse) error {
 		o, err := manifest.DecodeObject(fmt.Sprintf("object %d of the answer", i), b)
 		if err != nil {
 			return err
+		}
+		if o.Cut = math.MaxUint64; i < len(resp.Sets) { // a node of an earlier version does not say it
+			o.Cut = resp.Sets[i]
 		}
 		f := x.tables[o.Meta.TableID]
 		if f == nil {
@@ -277,103 +281,4 @@ func (c *Committer) remove(ctx context.Context, keys []string) error {
 		g.Go(func() error { return c.cfg.Bucket.Delete(ctx, key) })
 	}
 	return g.Wait()
-}
-
-// chosen are the objects that a commit shows.
-type chosen struct {
-	files []iceberg.File
-	// more means that there are further ones to be added.
-	more bool
-	// reason is why the present definition cannot be shown. Then files are only those of the last commit.
-	reason string
-	left   int64 // rows of objects that cannot be shown
-}
-
-// choose decides which objects a commit after prev shows.
-func (c *Committer) choose(ctx context.Context, t *schema.Table, format iceberg.Format, prev *iceberg.State, f *found) (
-	ch chosen, err error,
-) {
-	had := map[string]*iceberg.File{}
-	if prev != nil {
-		had = prev.Shown()
-	}
-	ch.left = f.shared
-	verdicts := map[*segment.Column]iceberg.Verdict{} // by columns, which objects share
-	var fresh []*cold.Object
-	for _, o := range f.objects {
-		if len(o.Meta.Columns) == 0 {
-			return ch, fmt.Errorf("object %s has no columns", o.Key)
-		}
-		v, ok := verdicts[&o.Meta.Columns[0]]
-		if !ok {
-			// Nulls of objects were judged by their footers before they were shown.
-			v = iceberg.Judge(t, format, o.Meta.Columns, func(uint32) int64 { return 0 })
-			verdicts[&o.Meta.Columns[0]] = v
-		}
-		shown := had[c.location(o.Key)]
-		switch {
-		case shown == nil && o.Meta.SchemaVersion > t.Version:
-			continue // it waits until this node knows the definition
-		case v.Left:
-			ch.left += o.Meta.Rows
-		case v.Reason != "":
-			ch.reason = v.Reason
-		case shown == nil:
-			fresh = append(fresh, o)
-		}
-		if shown != nil {
-			ch.files = append(ch.files, *shown)
-		}
-	}
-	if ch.reason != "" {
-		return ch, nil
-	}
-	ch.more = len(fresh) > c.maxNew
-	files, reason, err := c.describe(ctx, fresh[:min(len(fresh), c.maxNew)], t, format)
-	if err != nil {
-		return ch, err
-	}
-	if ch.reason = reason; reason == "" {
-		ch.files = append(ch.files, files...)
-	}
-	return ch, nil
-}
-
-// describe reads the footers of objects. reason is why the table cannot be shown with one of them.
-func (c *Committer) describe(ctx context.Context, objects []*cold.Object, t *schema.Table, format iceberg.Format) (
-	files []iceberg.File, reason string, err error,
-) {
-	s := iceberg.NewSchema(t, format, nil)
-	files = make([]iceberg.File, len(objects))
-	reasons := make([]string, len(objects))
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(filesAtOnce)
-	for i, o := range objects {
-		g.Go(func() error {
-			length := o.Meta.Bytes - o.TailOffset
-			tail, err := c.cfg.Bucket.Range(ctx, o.Key, bucket.Range{
-				Offset: o.TailOffset, Length: length, ObjectSize: o.Meta.Bytes,
-				Parts: []bucket.Part{{Offset: o.TailOffset, Length: length, CRC: o.TailCRC}},
-			})
-			if err != nil {
-				return err
-			}
-			md, err := iceberg.Footer(o, tail)
-			if err != nil {
-				return fmt.Errorf("object %s: %w", o.Key, err)
-			}
-			reasons[i] = iceberg.Judge(t, format, o.Meta.Columns, iceberg.Nulls(md)).Reason
-			files[i] = iceberg.NewFile(o, c.location(o.Key), md, s, t.TimeIndex().Type)
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, "", err
-	}
-	for _, r := range reasons {
-		if r != "" {
-			return nil, r, nil
-		}
-	}
-	return files, "", nil
 }

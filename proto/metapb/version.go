@@ -131,6 +131,8 @@ const (
 	ProtocolLocalFor = 23
 	// ProtocolJoins is the version that added joins of objects, entries of a shard's log.
 	ProtocolJoins = 24
+	// ProtocolIcebergJoins is the version from which commits to Iceberg tables know joined objects.
+	ProtocolIcebergJoins = 25
 	// ProtocolColdMerging is the version that added cuts with tables whose rows merge.
 	ProtocolColdMerging = 25
 )

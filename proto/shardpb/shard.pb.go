@@ -393,7 +393,9 @@ type ColdObjectsResponse struct {
 	// Objects that have rows of one of the tables only, each as in an offload of the shard's log.
 	Objects [][]byte `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
 	// The rows in objects that several tables share.
-	Shared        []*SharedRows `protobuf:"bytes,2,rep,name=shared,proto3" json:"shared,omitempty"`
+	Shared []*SharedRows `protobuf:"bytes,2,rep,name=shared,proto3" json:"shared,omitempty"`
+	// The number of the set of each of the objects.
+	Sets          []uint64 `protobuf:"varint,3,rep,packed,name=sets,proto3" json:"sets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -438,6 +440,13 @@ func (x *ColdObjectsResponse) GetObjects() [][]byte {
 func (x *ColdObjectsResponse) GetShared() []*SharedRows {
 	if x != nil {
 		return x.Shared
+	}
+	return nil
+}
+
+func (x *ColdObjectsResponse) GetSets() []uint64 {
+	if x != nil {
+		return x.Sets
 	}
 	return nil
 }
@@ -4814,10 +4823,11 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"L\n" +
 	"\x12ColdObjectsRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x1b\n" +
-	"\ttable_ids\x18\x02 \x03(\x04R\btableIds\"c\n" +
+	"\ttable_ids\x18\x02 \x03(\x04R\btableIds\"w\n" +
 	"\x13ColdObjectsResponse\x12\x18\n" +
 	"\aobjects\x18\x01 \x03(\fR\aobjects\x122\n" +
-	"\x06shared\x18\x02 \x03(\v2\x1a.cordwood.shard.SharedRowsR\x06shared\";\n" +
+	"\x06shared\x18\x02 \x03(\v2\x1a.cordwood.shard.SharedRowsR\x06shared\x12\x12\n" +
+	"\x04sets\x18\x03 \x03(\x04R\x04sets\";\n" +
 	"\n" +
 	"SharedRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +

@@ -43,6 +43,8 @@ type Table struct {
 	DropDeleted bool
 	// Own gives the table its own segment although the inputs are shared.
 	Own bool
+	// Fill has the values that replace nulls of columns.
+	Fill []Fill
 }
 
 // Job is a compaction.

@@ -121,7 +121,7 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 // mayCopy reports whether no row of the next row group of an input has to be merged with other rows, left out or
 // changed.
 func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) bool {
-	if c.meta.Order < t.Order && g.MinTime < t.Before || !o.w.CanCopy(c.r) {
+	if c.meta.Order < t.Order && g.MinTime < t.Before || len(t.Fill) > 0 || !o.w.CanCopy(c.r) {
 		return false
 	}
 	if len(r.job.Inputs) == 1 {
@@ -185,6 +185,9 @@ func (r *run) load(c *cursor) error {
 		times := b.Column(t.Def.TimeIndex().ID)
 		if times == nil {
 			return fmt.Errorf("compact segment %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
+		}
+		if b, err = filled(b, t.Fill); err != nil {
+			return fmt.Errorf("compact segment %s: defaults of columns: %w", segment.FileName(c.meta.ID), err)
 		}
 		c.b, c.row, c.times = b, 0, times
 		if !r.expired(c, t) {

@@ -110,6 +110,12 @@ func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, orde
 			slots = append(slots, slot{c.ID, def.Name, def.Type, def.Semantic})
 		}
 	}
+	for i := range t.Fill {
+		if f := &t.Fill[i].Column; !slices.Contains(columns, f.ID) {
+			columns = append(columns, f.ID)
+			slots = append(slots, slot{f.ID, f.Name, f.Type, f.Semantic})
+		}
+	}
 	return columns, slots, order
 }
 

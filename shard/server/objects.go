@@ -33,7 +33,7 @@ func (s *server) ColdObjects(
 	bytes := 0
 	for _, o := range objects {
 		b := manifest.AppendObject(nil, o)
-		resp.Objects = append(resp.Objects, b)
+		resp.Objects, resp.Sets = append(resp.Objects, b), append(resp.Sets, o.Cut)
 		if bytes += len(b); bytes >= objectsPiece {
 			if err := out.Send(resp); err != nil {
 				return err

@@ -67,7 +67,7 @@ type Input struct {
 	// Files are all objects that are shown, each with its own path.
 	Files []File
 	// Held means that the present definition cannot be shown: the table keeps its schema, and Files are only those that
-	// are left of what it showed.
+	// are left of what it showed, and those into which files of these were joined.
 	Held bool
 	// Location is the absolute location of the table, without a slash at the end.
 	Location string
@@ -155,6 +155,7 @@ func (c *commit) schema(prev *State) (changed bool) {
 	if c.in.Held && prev != nil {
 		return false
 	}
+	c.m.setVersion(c.in.Table.Version)
 	now := c.m.schema()
 	s := NewSchema(c.in.Table, c.in.Format, now)
 	if now != nil && now.same(s) {

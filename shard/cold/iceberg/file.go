@@ -30,6 +30,8 @@ type File struct {
 	// days: Days is set and Day is 0.
 	Day  int32
 	Days bool
+	// Joined means that the rows of the file were in other ones before. A State does not have it.
+	Joined bool
 	// Fields describes up to 100 columns by the ids of their fields, as far as the object has them. A State does not have
 	// them.
 	Fields map[int32]FieldStats
@@ -77,7 +79,7 @@ func NewFile(o *cold.Object, path string, md *format.FileMetaData, s *Schema, un
 	perDay := unit.UnitsPerSecond() * 86400
 	f := File{
 		Path: path, Bytes: o.Meta.Bytes, Rows: o.Meta.Rows, Day: int32(floorDiv(o.Meta.MinTime, perDay)),
-		Fields: map[int32]FieldStats{}, Splits: splits(md),
+		Fields: map[int32]FieldStats{}, Splits: splits(md), Joined: Joined(o),
 	}
 	if floorDiv(o.Meta.MaxTime, perDay) != int64(f.Day) {
 		f.Day, f.Days = 0, true

@@ -3,6 +3,7 @@ package iceberg
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Metadata is a metadata file of an Iceberg table.
@@ -98,6 +99,25 @@ func (m *Metadata) schema() *Schema {
 		}
 	}
 	return nil
+}
+
+// versionProperty is the property with the version of the table as of the last commit that was not held. No object of a
+// later version is shown.
+const versionProperty = "cordwood.table-version"
+
+// version returns that version. ok is false if it is not known.
+func (m *Metadata) version() (v uint32, ok bool) {
+	n, err := strconv.ParseUint(m.Properties[versionProperty], 10, 32)
+	return uint32(n), err == nil
+}
+
+// setVersion notes the version of the table. A node that does not know the newest one yet does not lower it.
+func (m *Metadata) setVersion(v uint32) {
+	if m.Properties == nil {
+		m.Properties = map[string]string{}
+	}
+	had, _ := m.version()
+	m.Properties[versionProperty] = strconv.FormatUint(uint64(max(v, had)), 10)
 }
 
 // current returns the current snapshot, or nil.

@@ -13,7 +13,9 @@ import (
 // snapshotWriter writes the manifests of a snapshot and their list.
 type snapshotWriter struct {
 	*commit
-	s      Snapshot
+	s Snapshot
+	// other means that a file was added that was not joined from others.
+	other  bool
 	counts struct{ added, removed, total, addedRows, removedRows, rows, addedBytes, removedBytes, bytes int64 }
 }
 
@@ -113,6 +115,7 @@ func (w *snapshotWriter) manifest(g group, live []manifestEntry, added []File, k
 	// New files get the sequence number of the snapshot, and the first numbers of rows of the manifest, in their order.
 	for i := range added {
 		f := &added[i]
+		w.other = w.other || !f.Joined
 		list = append(list, manifestEntry{Status: statusAdded, Snapshot: &w.s.ID, File: avroFile(f, spec, g)})
 		m.files = append(m.files, f.brief())
 		m.AddedFiles++
@@ -191,6 +194,8 @@ func (w *snapshotWriter) finish(firstRow, nextRow int64) {
 		operation = "append"
 	case n.added == 0:
 		operation = "delete"
+	case !w.other && n.addedRows == n.removedRows:
+		operation = "replace" // the same rows in other files: readers of changes skip it
 	}
 	text := func(v int64) string { return strconv.FormatInt(v, 10) }
 	w.s.Summary = map[string]string{

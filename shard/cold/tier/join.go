@@ -18,6 +18,7 @@ import (
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
+	"cordwood/shard/segment"
 	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
@@ -154,8 +155,12 @@ func (m *Mover) pickJoins(most int) (list []toJoin) {
 		}
 	})
 	for id, of := range joinables(sets, tables) { // without the lock: a shard may have very many objects
-		run := findJoin(of, m.cfg.Tier.JoinBytes, func(s *joinable) bool {
-			return m.mayJoin(tables[id], s, now) &&
+		shown := iceberg.NewJoiner(tables[id].Table)
+		if shown != nil && !m.cfg.IcebergJoinsAllowed() {
+			continue
+		}
+		run := findJoin(of, m.cfg.Tier.JoinBytes, func(run []joinable, s *joinable) bool {
+			return m.mayJoin(tables[id], s, now) && mayShow(shown, run, s) &&
 				!slices.ContainsFunc(s.objects, func(o *cold.Object) bool { return m.unread.has(o.Key, mono) })
 		})
 		if len(run) > 0 {
@@ -208,23 +213,44 @@ func joinables(sets []*manifest.Set, tables map[uint64]*rules.Definition) map[ui
 }
 
 // mayJoin reports whether the rows of a table in a set are old enough. Their local segments are not read any more when
-// they were joined, so they must have been due to go. Tables that are shown as Iceberg keep their objects: a commit
-// that cannot show the new ones yet would show neither.
+// they were joined, so they must have been due to go.
 func (m *Mover) mayJoin(d *rules.Definition, s *joinable, now time.Time) bool {
-	if iceberg.FormatOf(d.Table) != 0 {
-		return false
-	}
 	local := m.cfg.Tier.localFor(d.Table)
 	ended := time.Unix((s.day+1)*86400, 0)
 	return local > 0 && !now.Before(ended.Add(m.cfg.Tier.JoinAfter)) && s.newest.Before(now.Add(-local))
 }
 
-// findJoin returns the first sets in a row that should be joined: those of the same day that are small.
-func findJoin(list []joinable, small int64, may func(*joinable) bool) []joinable {
+// mayShow reports whether the objects of a set may be joined with those of a run although the table is shown as
+// Iceberg: each commit must be able to show the new objects if it could show the former ones.
+func mayShow(shown *iceberg.Joiner, run []joinable, s *joinable) bool {
+	if shown == nil {
+		return true
+	}
+	for _, o := range s.objects {
+		if o.Meta.Shared() || !shown.May(o.Meta.Columns) {
+			return false
+		}
+	}
+	return iceberg.Alike(append(metasOf(run), metasOf([]joinable{*s})...))
+}
+
+// metasOf describes the objects of some sets.
+func metasOf(sets []joinable) (list []*segment.Meta) {
+	for i := range sets {
+		for _, o := range sets[i].objects {
+			list = append(list, &o.Meta)
+		}
+	}
+	return list
+}
+
+// findJoin returns the first sets in a row that should be joined: those of the same day that are small. may reports
+// whether a set may be joined with a run of sets before it.
+func findJoin(list []joinable, small int64, may func(run []joinable, s *joinable) bool) []joinable {
 	for len(list) > 0 {
 		n, bytes, objects := 0, int64(0), 0
-		for n < len(list) && list[n].day == list[0].day && list[n].bytes < small && may(&list[n]) &&
-			bytes+list[n].bytes <= jobBytes && objects+len(list[n].objects) <= jobInputs {
+		for n < len(list) && list[n].day == list[0].day && list[n].bytes < small &&
+			bytes+list[n].bytes <= jobBytes && objects+len(list[n].objects) <= jobInputs && may(list[:n], &list[n]) {
 			bytes, objects = bytes+list[n].bytes, objects+len(list[n].objects)
 			n++
 		}
@@ -298,6 +324,15 @@ func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets 
 	if len(rows.Tables) == 0 {
 		return nil, fmt.Errorf("shard %d: join %d: table %d was dropped", m.cfg.ShardID, number, table)
 	}
+	version := uint32(0)
+	if shown := iceberg.NewJoiner(rows.Tables[0].Def.Table); shown != nil {
+		for i := range sets {
+			if !mayShow(shown, sets[:i], &sets[i]) {
+				return nil, fmt.Errorf("shard %d: join %d: the definition of table %d has changed", m.cfg.ShardID, number, table)
+			}
+		}
+		version = oldest(sets)
+	}
 	if err := errors.Join(m.cfg.FS.MkdirAll(m.build.dir), vfs.RemoveFiles(m.cfg.FS, m.build.dir)); err != nil {
 		return nil, err
 	}
@@ -318,10 +353,19 @@ func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets 
 	}
 	a := &attempt{
 		number: number, term: term, rows: rows, tables: map[uint64]*store.CutTable{table: &rows.Tables[0]},
-		jobs: plan(rows, jobBytes),
+		jobs: plan(rows, jobBytes), version: version,
 	}
 	a.objects = make([][]cold.Object, len(a.jobs))
 	return a, nil
+}
+
+// oldest returns the lowest version of the table among the objects of some sets.
+func oldest(sets []joinable) uint32 {
+	v := sets[0].objects[0].Meta.SchemaVersion
+	for _, m := range metasOf(sets) {
+		v = min(v, m.SchemaVersion)
+	}
+	return v
 }
 
 // fetch reads an object to a file, past the cache. All its parts are compared with their checksums.

@@ -39,9 +39,10 @@ type Config struct {
 	Compaction *compaction.Limiter
 	// SplitBytes is the size from which a table of shared segments gets objects of its own.
 	SplitBytes int64
-	// Allowed reports whether all nodes know the entries about object storage, JoinsAllowed whether they know joins, and
-	// MergingAllowed whether they know cuts with tables whose rows merge.
-	Allowed, JoinsAllowed, MergingAllowed func() bool
+	// Allowed reports whether all nodes know the entries about object storage, JoinsAllowed whether they know joins,
+	// IcebergJoinsAllowed whether they know those of tables that are shown as Iceberg, and MergingAllowed whether they
+	// know cuts with tables whose rows merge.
+	Allowed, JoinsAllowed, IcebergJoinsAllowed, MergingAllowed func() bool
 	// Leads returns the term in which this replica leads, or 0, and a channel that is closed when that has changed.
 	Leads func() (term uint64, changed <-chan struct{})
 	// Barrier returns nil if this replica leads and has applied all that was committed before the call.

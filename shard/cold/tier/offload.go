@@ -32,6 +32,9 @@ type attempt struct {
 	jobs         []job
 	// givenUp are the rows of tables that the cut lacks because an operator gave them up.
 	givenUp map[uint64]int64
+	// version, if not 0, is the version of the table that the objects get: a join of objects that are shown as Iceberg
+	// keeps that of the former ones, so that each commit that knows these knows the new ones.
+	version uint32
 	// objects are those of each job, in the order of the jobs. They are nil until all are stored.
 	objects [][]cold.Object
 }
@@ -167,6 +170,9 @@ func (m *Mover) store(ctx context.Context, a *attempt) error {
 func (m *Mover) putAll(ctx context.Context, a *attempt, files []built) ([]cold.Object, error) {
 	objects := make([]cold.Object, 0, len(files))
 	for i := range files {
+		if a.version != 0 {
+			files[i].object.Meta.SchemaVersion = a.version
+		}
 		if err := m.put(ctx, a, &files[i]); err != nil {
 			return nil, err
 		}
