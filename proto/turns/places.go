@@ -220,18 +220,19 @@ func (p *Places) giveUp(place *Place, at *list.Element) {
 
 // The database of some work, and its place, are values of its context, because the layers in between do not use them.
 type (
-	databaseKey struct{}
+	// DatabaseKey is the key of the database, a string. It is exported for contexts that have it in a field.
+	DatabaseKey struct{}
 	placeKey    struct{}
 )
 
 // WithDatabase returns a context for work of a database.
 func WithDatabase(ctx context.Context, database string) context.Context {
-	return context.WithValue(ctx, databaseKey{}, database)
+	return context.WithValue(ctx, DatabaseKey{}, database)
 }
 
-// DatabaseOf returns the database of WithDatabase, or "".
+// DatabaseOf returns the database of the work, or "".
 func DatabaseOf(ctx context.Context) string {
-	database, _ := ctx.Value(databaseKey{}).(string)
+	database, _ := ctx.Value(DatabaseKey{}).(string)
 	return database
 }
 

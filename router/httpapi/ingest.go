@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"cordwood/proto/tracing"
-	"cordwood/proto/turns"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
@@ -48,7 +47,7 @@ func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.O
 	}); err != nil {
 		return nil, err
 	}
-	r = r.WithContext(turns.WithDatabase(r.Context(), b.Database))
+	x.Database = b.Database
 	begin := time.Now()
 	_, span := tracing.Start(r.Context(), "read body")
 	content, err := h.bodies.Receive(x, r, x.Start, x.Deadline)

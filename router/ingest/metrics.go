@@ -60,8 +60,12 @@ type protocolMetrics struct {
 // databaseMetrics has the counters of a database and a protocol.
 type databaseMetrics struct{ rows, bytes, dropped, expired prometheus.Counter }
 
-// database returns the counters of a database.
-func (m *protocolMetrics) database(db string) *databaseMetrics {
+// database returns the counters of a database, or those of all databases beyond the limit.
+func (m *protocolMetrics) database(name string) *databaseMetrics {
+	if found, ok := m.databases.Load(name); ok {
+		return found.(*databaseMetrics)
+	}
+	db := m.all.dbs.Of(name)
 	if found, ok := m.databases.Load(db); ok {
 		return found.(*databaseMetrics)
 	}
@@ -94,12 +98,15 @@ func (m *metrics) of(p Protocol) *protocolMetrics {
 
 // stored counts a batch that was stored.
 func (m *protocolMetrics) stored(b *Batch, out *Outcome) {
-	db := m.all.dbs.Of(b.Database)
-	of := m.database(db)
+	of := m.database(b.Database)
 	of.rows.Add(float64(out.Written.Rows))
 	of.bytes.Add(float64(b.Bytes))
 	of.dropped.Add(float64(out.Dropped))
 	of.expired.Add(float64(out.Expired))
+	if out.Skipped == 0 {
+		return
+	}
+	db := m.all.dbs.Of(b.Database)
 	for _, kind := range pipeline.SkipKinds() {
 		if n := out.SkippedBy[kind]; n > 0 {
 			m.all.skipped.WithLabelValues(db, kind.String(), m.protocol).Add(float64(n))

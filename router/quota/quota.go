@@ -88,7 +88,15 @@ type database struct {
 // find returns the database with its mutex held, or nil if it has no quota of a rate.
 func (k *Keeper) find(name string, now time.Time) *database {
 	def, ok := k.cfg.Catalog.Database(name)
-	if !ok || !limitsRates(def.GetOptions()) {
+	if !ok {
+		return nil
+	}
+	return k.limited(name, def, now)
+}
+
+// limited is like find, for a database with the definition def.
+func (k *Keeper) limited(name string, def *schemapb.Database, now time.Time) *database {
+	if !limitsRates(def.GetOptions()) {
 		return nil
 	}
 	for {
@@ -155,11 +163,15 @@ func (k *Keeper) Ready(name string) error { return k.Take(name, 0, 0) }
 // Take counts rows and bytes of a request. If a rate of the database is used up, or the database stores too much, it
 // counts nothing and returns an error of code RateLimited.
 func (k *Keeper) Take(name string, rows, bytes int64) error {
-	if err := k.storable(name); err != nil {
+	def, ok := k.cfg.Catalog.Database(name)
+	if !ok || len(def.GetOptions()) == 0 {
+		return nil
+	}
+	if err := k.storable(name, def); err != nil {
 		return err
 	}
 	now := time.Now()
-	d := k.find(name, now)
+	d := k.limited(name, def, now)
 	if d == nil {
 		return nil
 	}
@@ -221,11 +233,7 @@ func amount(quota string, n uint64) string {
 }
 
 // storable returns an error if the database stores as much as its quota, or more.
-func (k *Keeper) storable(name string) error {
-	def, ok := k.cfg.Catalog.Database(name)
-	if !ok || len(def.GetOptions()) == 0 {
-		return nil
-	}
+func (k *Keeper) storable(name string, def *schemapb.Database) error {
 	limit, ok := schema.Quota(def.Options, schema.QuotaStored)
 	if !ok {
 		return nil

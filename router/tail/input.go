@@ -52,7 +52,7 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 		}
 	}
 	get := func(name string) string { s, _ := values.Lookup(name); return s }
-	in := &input{database: params.Header(r.Header, "x-svc-db-name"), table: get("table"), where: get("where")}
+	in := &input{database: params.Header(r.Header, "X-Svc-Db-Name"), table: get("table"), where: get("where")}
 	if in.database == "" {
 		in.database = get("db")
 	}
@@ -65,7 +65,7 @@ func (h *Handler) read(r *http.Request) (*input, error) {
 	if in.since, err = duration("parameter since", get("since")); err != nil {
 		return nil, err
 	}
-	if in.timeout, err = duration("header x-svc-timeout", params.Header(r.Header, "x-svc-timeout")); err != nil {
+	if in.timeout, err = duration("header x-svc-timeout", params.Header(r.Header, "X-Svc-Timeout")); err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(in.where) == "" {

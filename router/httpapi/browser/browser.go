@@ -114,6 +114,9 @@ func (p *Rules) Origins() []string { return slices.Sorted(maps.Keys(p.origins)) 
 
 // foreign reports whether a page of another origin sent the request, and which origin that is.
 func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bool) {
+	if len(r.Header["Origin"]) == 0 && len(r.Header["Sec-Fetch-Site"]) == 0 {
+		return "", false // no page sent it: cross.Check accepts such requests too
+	}
 	site := r.Header.Get("Sec-Fetch-Site")
 	for _, o := range r.Header["Origin"] {
 		if !p.origins[o] && site != "same-origin" && !sameOrigin(o, r.Host, secure) {

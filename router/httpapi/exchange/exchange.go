@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"time"
 
+	"cordwood/proto/turns"
 	"cordwood/router/access"
 )
 
@@ -39,6 +40,9 @@ type Exchange struct {
 	Refuse func(w http.ResponseWriter, r *http.Request, why *Refusal)
 	// Caller is the sender of the request. Until the sender is known, it is a caller who may do nothing.
 	Caller access.Caller
+	// Database is the database whose share of the server's memory and places the request uses; "" if there is none.
+	// The request's context has it too, for turns.DatabaseOf.
+	Database string
 	// Need is the privilege that the route requires.
 	Need access.Need
 	// Statement and Message are additional details for the log of changes.
@@ -62,6 +66,7 @@ type Exchange struct {
 	Broken bool
 
 	follower *follower // nil if nothing ends the request
+	context  exchangeContext
 }
 
 type exchangeKey struct{}
@@ -74,12 +79,16 @@ type exchangeContext struct {
 }
 
 // Value implements context.Context.
-func (c exchangeContext) Value(key any) any {
+func (c *exchangeContext) Value(key any) any {
 	switch key.(type) {
 	case exchangeKey:
 		return c.x
 	case access.CallerKey:
 		return &c.x.Caller
+	case turns.DatabaseKey:
+		if c.x.Database != "" {
+			return c.x.Database
+		}
 	}
 	return c.Context.Value(key)
 }
@@ -99,7 +108,8 @@ func Of(r *http.Request) *Exchange {
 // Begin wraps a request that has just arrived.
 func Begin(w http.ResponseWriter, r *http.Request, log *slog.Logger) (*Exchange, *http.Request) {
 	x := &Exchange{ResponseWriter: w, log: log, Start: time.Now()}
-	return x, r.WithContext(exchangeContext{r.Context(), x})
+	x.context = exchangeContext{r.Context(), x}
+	return x, r.WithContext(&x.context)
 }
 
 // StartOf returns when the request arrived.

@@ -13,11 +13,13 @@ import (
 )
 
 // Header returns the value of the first named header that is not blank, without surrounding space, or "". The names
-// are in order of preference. Names in canonical form, such as X-Svc-Auth, are found fastest.
+// are in order of preference, and in the canonical form of net/http, such as X-Svc-Auth.
 func Header(h http.Header, names ...string) string {
 	for _, name := range names {
-		if v := strings.TrimSpace(h.Get(name)); v != "" {
-			return v
+		if values := h[name]; len(values) > 0 {
+			if v := strings.TrimSpace(values[0]); v != "" {
+				return v
+			}
 		}
 	}
 	return ""
@@ -50,7 +52,7 @@ const maxKey = 255
 // Key returns the value of the header Idempotency-Key, which identifies a request that may be sent again, or empty if
 // there is none.
 func Key(h http.Header) (string, error) {
-	values := h.Values("Idempotency-Key")
+	values := h["Idempotency-Key"]
 	if len(values) == 0 {
 		return "", nil
 	}
@@ -192,7 +194,7 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 	var without ignored
 	for name, values := range h {
 		name, ok := strings.CutPrefix(name, singleHint)
-		if !ok {
+		if !ok || len(values) == 0 {
 			continue
 		}
 		name = strings.ToLower(name)
@@ -200,7 +202,7 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 			without.addName(name, singleHints[:])
 			continue
 		}
-		v := Header(h, singleHint+name)
+		v := strings.TrimSpace(values[0])
 		switch _, known := schema.HintName(name); {
 		case v == "":
 			continue

@@ -246,10 +246,10 @@ func TestHeader(t *testing.T) {
 	h := http.Header{}
 	h.Set("x-svc-pipeline-name", "  ")
 	h.Set("x-svc-log-pipeline-name", " old ")
-	if got := Header(h, "x-svc-pipeline-name", "x-svc-log-pipeline-name"); got != "old" {
+	if got := Header(h, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name"); got != "old" {
 		t.Errorf("got %q", got)
 	}
-	if got := Header(h, "x-svc-db-name"); got != "" {
+	if got := Header(h, "X-Svc-Db-Name"); got != "" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -47,7 +47,7 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	}
 	p := &parameters{query: values}
 	in := &input{}
-	if in.query.Timeout, err = timeout(params.Header(r.Header, "x-svc-timeout")); err != nil {
+	if in.query.Timeout, err = timeout(params.Header(r.Header, "X-Svc-Timeout")); err != nil {
 		return nil, err
 	}
 	if err := h.readBody(a, r, p, in.query.Timeout); err != nil {
@@ -56,12 +56,12 @@ func (h *Handler) read(a *answer, r *http.Request) (*input, error) {
 	if err := in.readLink(p); err != nil {
 		return nil, err
 	}
-	in.query.Database = database(params.Header(r.Header, "x-svc-db-name"), p.get("db"),
+	in.query.Database = database(params.Header(r.Header, "X-Svc-Db-Name"), p.get("db"),
 		access.From(r.Context()).DefaultDatabase())
 	if err := in.readParameters(p); err != nil {
 		return nil, err
 	}
-	in.query.Timezone = params.Header(r.Header, "x-svc-timezone")
+	in.query.Timezone = params.Header(r.Header, "X-Svc-Timezone")
 	if _, err := zone.Load(in.query.Timezone); err != nil {
 		return nil, err
 	}
