@@ -398,7 +398,8 @@ func TestReadersFirst(t *testing.T) {
 		start(func() { _, _ = g.Head(t.Context(), "o") })
 		cancel()
 		wg.Wait()
-		if got := strings.Join(order, " "); got != "delete head delete" {
+		// One reader may run beside the first writer, so these two end at the same time, in either order.
+		if got := strings.Join(order, " "); got != "delete head delete" && got != "head delete delete" {
 			t.Errorf("order: %s", got)
 		}
 	})

@@ -97,7 +97,7 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	client, err := minio.New(host, &minio.Options{
 		Creds:  credentials.New(chain),
 		Secure: secure, Region: region,
-		BucketLookup: lookup, Transport: stallGuard{transport, stall, cmp.Or(c.ReadStall, stall)},
+		BucketLookup: lookup, Transport: stallGuard{serviceOnly{transport}, stall, cmp.Or(c.ReadStall, stall)},
 		MaxRetries: 1, // a Guard repeats requests
 	})
 	if err != nil {

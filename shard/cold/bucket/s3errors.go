@@ -79,6 +79,7 @@ var codes = map[string]Kind{
 	minio.AccessDenied:            Forbidden,
 	"InvalidAccessKeyId":          Forbidden,
 	"SignatureDoesNotMatch":       Forbidden,
+	"XAdminUserNotFound":          Forbidden, // versitygw does not know the key, and answers 404
 	"SlowDown":                    Throttled,
 	"SlowDownRead":                Throttled,
 	"SlowDownWrite":               Throttled,
@@ -111,8 +112,7 @@ func classify(err error) Kind {
 		return Unavailable
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return Forbidden
-	case status == http.StatusNotFound:
-		return NotFound
+	// A 404 is not NotFound: an answer about an object has the code NoSuchKey, and others are about something else.
 	case status == http.StatusPreconditionFailed:
 		return Exists
 	case status == http.StatusRequestedRangeNotSatisfiable:

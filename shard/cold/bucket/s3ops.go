@@ -151,7 +151,11 @@ func (s *s3) Head(ctx context.Context, key string) (Info, error) {
 	}
 	info, err := s.client.StatObject(ctx, s.bucket, s.prefix+key, minio.StatObjectOptions{Checksum: true})
 	if err != nil {
-		return Info{}, s.fail(ctx, "describe", key, err)
+		err = s.fail(ctx, "describe", key, err)
+		if errors.Is(err, ErrNotFound) {
+			err = s.confirmMissing(ctx, key)
+		}
+		return Info{}, err
 	}
 	out := Info{Key: key, Size: info.Size, Modified: info.LastModified}
 	if !s.checks.Load() {
