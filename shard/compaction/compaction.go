@@ -50,7 +50,8 @@ type Table struct {
 // Job is a compaction.
 type Job struct {
 	Config segment.Config
-	// Inputs are in ascending order. Either all belong to one table, or all are shared.
+	// Inputs are in ascending order of Meta.Order. Of several with the same order, the first one has the earlier rows.
+	// Either all belong to one table, or all are shared.
 	Inputs []Input
 	// Table returns nil for a table whose rows are dead.
 	Table func(id uint64) *Table
@@ -297,7 +298,7 @@ func (r *run) point(t *Table, c *cursor) {
 }
 
 // smallest returns the cursors with the smallest row and with the one after it. Of equal rows, the
-// one with the lower order comes first. second is nil if there is only one cursor.
+// one of the earlier input comes first. second is nil if there is only one cursor.
 func (r *run) smallest(list []*cursor) (first, second *cursor) {
 	for _, c := range list {
 		switch {
@@ -324,7 +325,7 @@ func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 		ref := c.ref()
 		if second != nil {
 			order := r.id.Compare(ref, limit)
-			if order > 0 || order == 0 && c.meta.Order > second.meta.Order {
+			if order > 0 || order == 0 && c.rank > second.rank {
 				return true, nil
 			}
 		}

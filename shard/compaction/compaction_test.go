@@ -373,3 +373,27 @@ func TestLargeRows(t *testing.T) {
 		t.Errorf("%d bytes of text, want %d: %v", got, want, err)
 	}
 }
+
+// TestEqualOrders merges two inputs of the same order, such as objects of a set. The rows of the second one are later.
+func TestEqualOrders(t *testing.T) {
+	id := uint64(0)
+	cfg := segment.Config{FS: vfs.OS, Dir: t.TempDir(), NextID: func() uint64 { id++; return id }}
+	table := *logs
+	table.Columns = slices.Clone(logs.Columns)
+	table.Columns[1].Index = nil
+	table.Options = map[string]string{"append_mode": "false"}
+	table.Index()
+	r := rand.New(rand.NewPCG(1, 1))
+	metas := []segment.Meta{writeLogs(t, cfg, &table, r, []int64{1, 5}), writeLogs(t, cfg, &table, r, []int64{2, 5, 7})}
+	_, older := readLogs(t, cfg.Dir, &metas[0])
+	_, later := readLogs(t, cfg.Dir, &metas[1])
+	metas[1].Order = metas[0].Order
+	res, err := Run(context.Background(), job(cfg, &Table{Def: &table, Merge: query.LastRow}, metas))
+	if err != nil || len(res.Segments) != 1 {
+		t.Fatalf("%d segments: %v", len(res.Segments), err)
+	}
+	_, got := readLogs(t, cfg.Dir, &res.Segments[0])
+	if d := cmp.Diff([]string{older[0], later[0], later[1], later[2]}, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -17,6 +17,8 @@ import (
 type cursor struct {
 	in   Input
 	meta *segment.Meta
+	// rank is the position among the inputs. Of equal rows, the one with the higher rank is later.
+	rank int
 	r    *segment.Reader // nil before the first row is read and after the last
 	// lazy means that reading may be delayed: all rows of its file belong to one table and are
 	// compared with other rows only by their times, or there are no other rows.
@@ -35,8 +37,8 @@ type cursor struct {
 }
 
 func (r *run) open() error {
-	for _, in := range r.job.Inputs {
-		c := &cursor{in: in, meta: in.Meta}
+	for i, in := range r.job.Inputs {
+		c := &cursor{in: in, meta: in.Meta, rank: i}
 		r.cursors = append(r.cursors, c)
 		row := max(in.Meta.Bytes*inflated/max(in.Meta.Rows, 1), 1)
 		c.chunk = int(min(max(readBytes/int64(len(r.job.Inputs))/row, minReadRows), maxReadRows))
