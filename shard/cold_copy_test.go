@@ -257,7 +257,10 @@ func handOverObjects(w *mergeWorld) (objects int) {
 			w.keepAll()
 			w.check("once it keeps all rows")
 		}
-		for range 1 + w.rng.IntN(4) {
+		for i := range 1 + w.rng.IntN(4) {
+			if merges && i > 0 && !w.table().AppendMode() && w.rng.IntN(4) == 0 {
+				w.remode()
+			}
 			w.write()
 			w.disturb(true)
 		}
@@ -281,6 +284,34 @@ func handOverObjects(w *mergeWorld) (objects int) {
 		w.t.Error("no move was completed")
 	}
 	return objects
+}
+
+// TestCutAfterChangedMode cuts a table just after it was changed so that it keeps all rows. Its objects have only rows
+// from before the change, and merge as these did.
+func TestCutAfterChangedMode(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"last_row", "last_non_null"} {
+		w := newTieredWorld(t, 1, mode, tierBucket(t))
+		s := w.shard(1)
+		for range 8 {
+			w.write()
+			s.flush()
+		}
+		w.keepAll()
+		w.beside(1) // its segment comes between the change and the cut
+		s.move()
+		s.flush()
+		s.move()
+		if w.objects() == 0 {
+			t.Fatal("no rows are in objects only")
+		}
+		w.check("objects from before the change")
+		w.write()
+		w.disturb(true)
+		w.check("with rows from after it")
+		w.move([]uint32{2})
+		w.check("after a move")
+	}
 }
 
 // objects returns how many objects have rows of the table that are in no segment.

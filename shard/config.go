@@ -79,6 +79,8 @@ type Config struct {
 	// the log for followers. Zero values mean the replica's defaults.
 	heartbeat time.Duration
 	trailing  uint64
+	// mergedBytes is handoff.Config.MergedBytes; tests set it.
+	mergedBytes int64
 
 	// TakeBytes is the minimum size, in memory, of a flush whose segments followers take from the leader. The default
 	// value is 1 MiB. Writing fewer rows takes less time than fetching them.

@@ -87,6 +87,7 @@ func newTieredNodes(t *testing.T, place map[string][]uint32, b bucket.Bucket) *t
 			if b != nil {
 				cfg = tiered(cfg, b)
 				cfg.Tier.LocalFor = time.Nanosecond
+				cfg.mergedBytes = 1
 			}
 			n.shards = append(n.shards, openShard(t, cfg))
 		}

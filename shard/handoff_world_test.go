@@ -326,6 +326,24 @@ func (w *mergeWorld) keepAll() {
 	}
 }
 
+// remode changes how later rows merge.
+func (w *mergeWorld) remode() {
+	w.t.Helper()
+	w.nonNull = !w.nonNull
+	mode := "last_row"
+	if w.nonNull {
+		mode = "last_non_null"
+	}
+	w.change(func(d *schemapb.Table) {
+		d.Options = map[string]string{"append_mode": "false", "merge_mode": mode, "skip_wal": "true"}
+	})
+	for id := range uint32(4) {
+		if _, err := w.shard(id+1).Seal(wait(w.t), []*schemapb.Table{w.def}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
 // move moves the table to other shards, with writes between all steps. ok is false if the move was
 // cancelled.
 func (w *mergeWorld) move(to []uint32) (ok bool) {

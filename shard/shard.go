@@ -139,7 +139,7 @@ func newShard(cfg Config) *Shard {
 	s.handoffs = handoff.New(handoff.Config{
 		ShardID: c.ID, Segments: segment.Config{FS: c.FS, Dir: s.segmentDir}, Peers: c.Peers, Rate: c.Fetch,
 		Bucket: c.bucket(), Dir: c.Dir, Store: s.store, Operations: &s.operations, Flush: s.schedule.flush,
-		Logger: c.Logger,
+		Room: func() bool { return c.Space() == store.SpaceOK }, MergedBytes: c.mergedBytes, Logger: c.Logger,
 	})
 	if s.mover = s.newMover(); s.mover != nil {
 		s.metrics.Gauge("cordwood_cold_upload_lag_seconds", "For how long rows have waited that should go to object "+

@@ -42,7 +42,7 @@ const (
 	forgetAfter = time.Minute
 )
 
-// Config configures the copies of a shard. All fields are required, except Peers.
+// Config configures the copies of a shard. All fields are required, except Peers, Room and MergedBytes.
 type Config struct {
 	ShardID uint32
 	// Segments configures where the segments of the shard are.
@@ -55,6 +55,11 @@ type Config struct {
 	Bucket bucket.Bucket
 	// Dir is the folder of the shard.
 	Dir string
+	// Room reports whether there is room on the local disk for several objects. Nil means that there is.
+	Room func() bool
+	// MergedBytes is about how many bytes of objects are fetched at a time if rows of several have to be merged; see
+	// mergedBytes, which is the default.
+	MergedBytes int64
 	// Store contains the rows.
 	Store      *store.Store
 	Operations *store.Operations
@@ -78,6 +83,9 @@ type Copies struct {
 
 // New returns the set of copies of a shard. It is empty at first.
 func New(cfg Config) *Copies {
+	if cfg.MergedBytes == 0 {
+		cfg.MergedBytes = mergedBytes
+	}
 	return &Copies{cfg: cfg, byID: map[uint64]*tableCopy{}, object: make(chan struct{}, 1)}
 }
 

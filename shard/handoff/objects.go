@@ -9,17 +9,21 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/proto/column"
+	"cordwood/proto/words"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/object"
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
+	"cordwood/shard/segment"
 	"cordwood/shard/store"
 	"cordwood/shard/vfs"
 )
 
 // This file reads rows that are only in object storage. An object is fetched as a whole, past the cache, to a file
 // that is removed when its rows were sent. A shard has one such file at a time, except for rows of a former merge
-// mode: those of all objects and segments have to be merged before they are sent, since the copy does not merge them.
+// mode: these have to be merged before they are sent, since the copy does not merge them. That is done for a range of
+// times after the other (spans.go).
 
 // DirName is the folder of fetched objects, below the folder of the shard. A start of the shard empties it.
 const DirName = "copying"
@@ -53,40 +57,46 @@ func (h *tableCopy) objectsFor(t *store.CopiedTable, first bool) ([]store.ColdOb
 type step struct {
 	objects []store.ColdObject
 	inputs  []compaction.Input
+	// span has the times of the rows that are sent.
+	span span
 }
 
 // steps divides the segments of a job, and objects, both in the order of the writes. If the table keeps every row, no
 // rows are compared, so that the memory does not grow with the number of segments. The rows of tables that merge are
-// sent in the order of the writes, and merge once more when they arrive.
-func steps(job *compaction.Job, t *compaction.Table, objects []store.ColdObject) (list []step) {
+// sent in the order of the writes, and merge once more when they arrive. Rows of former merge modes are divided so that
+// about merged bytes of objects are fetched for a step.
+func steps(job *compaction.Job, t *compaction.Table, objects []store.ColdObject, merged int64) (list []step) {
 	inputs := job.Inputs
 	switch {
 	case t.Modes != nil:
-		all := step{inputs: inputs}
+		var merging []store.ColdObject
 		for i := range objects {
 			if t.Modes(objects[i].Order) == query.Append {
-				list = append(list, step{objects: objects[i : i+1]})
+				list = append(list, step{objects: objects[i : i+1], span: always})
 			} else {
-				all.objects = append(all.objects, objects[i])
+				merging = append(merging, objects[i])
 			}
 		}
-		return append(list, all)
+		for _, s := range divide(merging, merged) {
+			list = append(list, s.within(t.Def.ID, merging, inputs))
+		}
+		return list
 	case t.Merge != query.Append:
 		for i := range objects {
 			n := 0
 			for n < len(inputs) && inputs[n].Meta.Order <= objects[i].Order {
 				n++
 			}
-			list = append(list, step{inputs: inputs[:n]}, step{objects: objects[i : i+1]})
+			list = append(list, step{inputs: inputs[:n], span: always}, step{objects: objects[i : i+1], span: always})
 			inputs = inputs[n:]
 		}
-		return append(list, step{inputs: inputs})
+		return append(list, step{inputs: inputs, span: always})
 	}
 	for i := range objects {
-		list = append(list, step{objects: objects[i : i+1]})
+		list = append(list, step{objects: objects[i : i+1], span: always})
 	}
 	for i := range inputs {
-		list = append(list, step{inputs: inputs[i : i+1]})
+		list = append(list, step{inputs: inputs[i : i+1], span: always})
 	}
 	return list
 }
@@ -104,7 +114,15 @@ func (h *tableCopy) take(ctx context.Context, job compaction.Job, s *step, send 
 	if len(job.Inputs) == 0 {
 		return nil
 	}
-	return compaction.Rows(ctx, job, send)
+	if s.span == always {
+		return compaction.Rows(ctx, job, send)
+	}
+	return compaction.Rows(ctx, job, func(batches []*column.Batch, refs []segment.RowRef) error {
+		// A clone, because the list is used again.
+		return send(batches, slices.DeleteFunc(slices.Clone(refs), func(r segment.RowRef) bool {
+			return r.Time < s.span.from || r.Time > s.span.to
+		}))
+	})
 }
 
 // fetch reads objects to files, and adds them to the inputs, which are in the order of the writes. done removes the
@@ -127,6 +145,9 @@ func (h *tableCopy) fetch(ctx context.Context, objects []store.ColdObject, input
 		return err
 	}
 	for i := range objects {
+		if i > 0 && x.cfg.Room != nil && !x.cfg.Room() {
+			return nil, errors.Join(noRoom(h.table, objects), done())
+		}
 		m := objects[i].Meta
 		m.ID, m.Order = uint64(i), objects[i].Order
 		path, err := h.fetchOne(ctx, &objects[i], m.FileName())
@@ -138,6 +159,17 @@ func (h *tableCopy) fetch(ctx context.Context, objects []store.ColdObject, input
 	*inputs = slices.Concat(files, *inputs)
 	slices.SortStableFunc(*inputs, func(a, b compaction.Input) int { return cmp.Compare(a.Meta.Order, b.Meta.Order) })
 	return done, nil
+}
+
+// noRoom is the error if several objects do not fit on the local disk.
+func noRoom(table uint64, objects []store.ColdObject) error {
+	bytes := int64(0)
+	for i := range objects {
+		bytes += objects[i].Meta.Bytes
+	}
+	return fmt.Errorf("rows of table %d from before its merge mode changed are in %s of object storage that have to be "+
+		"on the local disk at once (%d bytes), and the disk has little space", table, words.Count(len(objects), "object"),
+		bytes)
 }
 
 // fetchOne reads an object to a file. While object storage does not answer or refuses access, it waits.

@@ -48,7 +48,7 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 		h.mu.Unlock()
 		return split.add(ctx, batches, refs)
 	}
-	for _, s := range steps(job, t, objects) {
+	for _, s := range steps(job, t, objects, h.of.cfg.MergedBytes) {
 		if err = h.take(ctx, *job, &s, send); err != nil {
 			break
 		}

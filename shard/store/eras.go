@@ -10,6 +10,7 @@ import (
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
+	"cordwood/shard/segment"
 )
 
 // This file handles tables whose merge mode changed. Rows that were written before the change keep
@@ -183,10 +184,16 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 			continue
 		}
 		next := fl.files.IDs.Upcoming() // above all files of this stage, but not above the files of the next one
-		for _, id := range slices.Sorted(maps.Keys(st.cuts)) {
-			edit.CutOrders = append(edit.CutOrders, manifest.CutOrder{Number: st.cuts[id], TableID: id, Order: next})
-		}
 		fl.tables.mu.RLock()
+		for _, id := range slices.Sorted(maps.Keys(st.cuts)) {
+			of, ok := eras[id]
+			if !ok {
+				of = fl.tables.segs.eras[id]
+			}
+			edit.CutOrders = append(edit.CutOrders, manifest.CutOrder{
+				Number: st.cuts[id], TableID: id, Order: fl.tables.cutOrder(id, next, edit, of),
+			})
+		}
 		for id, merge := range st.ends {
 			if _, ok := eras[id]; !ok {
 				eras[id] = slices.Clone(fl.tables.segs.eras[id])
@@ -199,4 +206,33 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 		edit.Merging = append(edit.Merging, manifest.Merging{TableID: id, Eras: eras[id]})
 	}
 	return faults, nil
+}
+
+// cutOrder returns the order at which a cut of a table ends, for an edit with the files of a flush up to the cut. next
+// is above all of these. If the rows of the cut were all written before the merge mode changed, it is where their era
+// ends: the order of objects says of which era their rows are. mu must be held.
+func (tb *Tables) cutOrder(id, next uint64, edit *manifest.Edit, eras []manifest.Era) uint64 {
+	from, last := tb.hotFrom(id), uint64(0)
+	for _, o := range edit.CutOrders {
+		if o.TableID == id {
+			from = o.Order
+		}
+	}
+	if list := tb.segs.byTable[id]; len(list) > 0 {
+		last = list[len(list)-1].Order
+	}
+	for i := range edit.Add {
+		m := &edit.Add[i]
+		if !m.Shared() && m.TableID == id ||
+			slices.ContainsFunc(m.Tables, func(t segment.TableSpan) bool { return t.TableID == id }) {
+			last = max(last, m.Order)
+		}
+	}
+	if last < from {
+		return next // the cut has no rows
+	}
+	for i := len(eras) - 1; i >= 0 && eras[i].Before > max(last, from); i-- {
+		next = min(next, eras[i].Before)
+	}
+	return next
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
@@ -59,8 +60,11 @@ type PinnedObject struct {
 // objectIDs is set in the ids of objects, so that no segment has the same.
 const objectIDs = 1 << 63
 
-// objectID returns the id of an object. Its key has a random part.
-func objectID(key string) uint64 {
+// objectID returns an id of an object, with a number if it needs several. Its key has a random part.
+func objectID(key string, number int) uint64 {
+	if number > 0 {
+		key = fmt.Sprintf("%s/%d", key, number)
+	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key)) // cannot fail
 	return objectIDs | h.Sum64()
@@ -81,25 +85,31 @@ func (tb *Tables) pinObjects() (out []PinnedObject) {
 	if !tb.State.HasSets() {
 		return nil
 	}
-	at := map[string]int{}
-	needed := map[string]map[uint64]bool{}
+	// The order says how the rows of a table merge. So tables with another order in the same object need it again.
+	type part struct {
+		key   string
+		order uint64
+	}
+	at, parts := map[part]int{}, map[string]int{}
+	var needed []map[uint64]bool // by the index in out
 	for _, id := range slices.Sorted(maps.Keys(tb.State.Tables)) {
 		for _, o := range tb.coldOf(id) {
-			i, known := at[o.Key]
+			p := part{o.Key, o.Order}
+			i, known := at[p]
 			if !known {
 				i = len(out)
-				at[o.Key] = i
-				needed[o.Key] = map[uint64]bool{}
-				out = append(out, PinnedObject{Object: o.Object, ID: objectID(o.Key)})
+				at[p] = i
+				needed = append(needed, map[uint64]bool{})
+				out = append(out, PinnedObject{Object: o.Object, ID: objectID(o.Key, parts[o.Key]), Order: o.Order})
+				parts[o.Key]++
 			}
-			needed[o.Key][id] = true
-			out[i].Order = max(out[i].Order, o.Order)
+			needed[i][id] = true
 		}
 	}
 	for i := range out {
 		o := &out[i]
 		for _, span := range o.Spans() {
-			if !needed[o.Key][span.TableID] {
+			if !needed[i][span.TableID] {
 				o.LeftOut = append(o.LeftOut, span.TableID)
 			}
 		}

@@ -187,6 +187,9 @@ func (tb *Tables) addCutTable(c *CutRows, t *CutTable, seen map[uint64]bool) {
 			c.live = append(c.live, l)
 		}
 	}
+	// Replicas take the mode of the objects from the order of the cut. It is another one if later rows of the cut have
+	// expired since.
+	t.Mixed = t.Mixed || t.some && eras.Segment(t.To-1, t.Def.Merge) != t.Merge
 }
 
 // FindDamagedRows checks the segments of a cut, and quarantines the damaged ones.
