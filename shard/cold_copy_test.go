@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -311,6 +312,25 @@ func TestCutAfterChangedMode(t *testing.T) {
 		w.check("with rows from after it")
 		w.move([]uint32{2})
 		w.check("after a move")
+	}
+}
+
+// TestChangedModeWarning has a table with rows of two merge modes that are not in the bucket.
+func TestChangedModeWarning(t *testing.T) {
+	t.Parallel()
+	w := newTieredWorld(t, 1, "last_row", tierBucket(t))
+	s := w.shard(1)
+	w.write()
+	s.flush()
+	if list := s.Warnings(); len(list) > 0 {
+		t.Errorf("warnings before the change: %q", list)
+	}
+	w.keepAll()
+	w.write()
+	s.flush()
+	s.move()
+	if list := s.Warnings(); len(list) != 1 || !strings.Contains(list[0], "table id 1 stay on the local disk") {
+		t.Errorf("warnings: %q", list)
 	}
 }
 

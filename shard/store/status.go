@@ -164,7 +164,7 @@ func (st *Status) Warnings() (out []string) {
 		out = append(out, fmt.Sprintf("shard %d: rows stay in memory and in the log, because they cannot be flushed: %s",
 			tb.cfg.ID, strings.ToValidUTF8(tb.flushErr.Error(), "\uFFFD")))
 	}
-	return out
+	return append(out, tb.mixedWarnings()...)
 }
 
 // gauges calls gauge for each metric of the visible state.

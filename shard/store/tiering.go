@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"cordwood/shard/manifest"
@@ -76,6 +77,26 @@ func (tb *Tables) mixed(id, from uint64) bool {
 	return len(list) > 0 && slices.ContainsFunc(list, func(l *LiveSegment) bool {
 		return eras.Segment(l.Order, now) != eras.Segment(list[0].Order, now)
 	})
+}
+
+// maxMixedWarnings is the maximum number of tables of mixedWarnings.
+const maxMixedWarnings = 10
+
+// mixedWarnings names tables that should go to object storage, and do not because their merge mode changed. mu must be
+// held.
+func (tb *Tables) mixedWarnings() (out []string) {
+	if tb.cfg.Tiered == nil {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(tb.segs.eras)) {
+		d := tb.State.Tables[id]
+		if d != nil && tb.mixed(id, tb.hotFrom(id)) && tb.cfg.Tiered(d.Table) && len(out) < maxMixedWarnings {
+			out = append(out, fmt.Sprintf("shard %d: rows of table id %d stay on the local disk: its append_mode or merge_mode "+
+				"was changed, and rows from before and after the change are not in object storage; they go there when the "+
+				"former ones have expired or were merged with later ones", tb.cfg.ID, id))
+		}
+	}
+	return out
 }
 
 // Joinable reports whether the objects of a table may be joined. They may not while it is being copied to other shards,
