@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"cordwood/node/config"
 	"cordwood/node/iceberg"
@@ -40,13 +41,17 @@ func (s icebergSource) Metadata(ctx context.Context, t catalog.Table) ([]byte, e
 // that Iceberg's Java library and PyIceberg have for them. They have no credentials.
 func icebergProperties(o *config.ObjectStorage) map[string]string {
 	out := map[string]string{}
-	if o.S3.Endpoint != "" {
-		out["s3.endpoint"] = o.S3.Endpoint
+	if !strings.HasPrefix(o.URL, "s3://") {
+		return out
 	}
-	if o.S3.Region != "" {
-		out["s3.region"], out["client.region"] = o.S3.Region, o.S3.Region
+	endpoint, region, pathStyle := o.S3.Reach()
+	if endpoint != "" {
+		out["s3.endpoint"] = endpoint
 	}
-	if o.S3.PathStyle {
+	if region != "" {
+		out["s3.region"], out["client.region"] = region, region
+	}
+	if pathStyle {
 		out["s3.path-style-access"] = strconv.FormatBool(true)
 		out["s3.force-virtual-addressing"] = strconv.FormatBool(false)
 	}

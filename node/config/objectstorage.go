@@ -52,7 +52,7 @@ const minUploadRate = 1 << 20
 
 // flags declares the settings on fs.
 func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.URL, "object-storage-url", "", "`LOCATION` for old rows of tables with append_mode, "+
+	fs.StringVar(&o.URL, "object-storage-url", "", "`LOCATION` for old rows, "+
 		"s3://BUCKET/PREFIX or file:///DIRECTORY, the same on all nodes with the roles shard and meta; by default, all rows "+
 		"are only on local disks. Credentials come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the "+
 		"files of ~/.aws, a web identity, or the role of the machine")

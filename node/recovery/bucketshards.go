@@ -184,10 +184,7 @@ func (t *recoveredTable) name() string { return schema.TableLabel(t.def.Database
 
 // why says why a table has no rows in objects, if its options tell.
 func (t *recoveredTable) why() string {
-	switch options := schema.FromProto(t.def).Options; {
-	case options[schema.OptionAppendMode] != "true":
-		return ", because its rows merge: they were only on local disks"
-	case options[schema.OptionCold] == "false":
+	if schema.FromProto(t.def).Options[schema.OptionCold] == "false" {
 		return ", because of cold='false': they were only on local disks"
 	}
 	return ""

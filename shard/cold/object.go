@@ -15,7 +15,7 @@ type Object struct {
 	Key string
 	// Cut is the number of the cut whose rows the object has. All objects of a cut are one set.
 	Cut uint64
-	// Day is the UTC day of the rows, in days since 1970.
+	// Day is the UTC day of the rows, in days since 1970: the first one, if they are of several days.
 	Day int64
 	// TailOffset is where the tail begins: the page indexes, followed by the footer, to the end of the file. TailCRC is
 	// the CRC-32C of the tail. The checksums of all other parts are in the footer.
@@ -34,6 +34,15 @@ func (o *Object) Spans() []segment.TableSpan {
 	}
 	m := &o.Meta
 	return []segment.TableSpan{{TableID: m.TableID, Rows: m.Rows, MinTime: m.MinTime, MaxTime: m.MaxTime}}
+}
+
+// Days returns the first and the last UTC day of the rows, in days since 1970.
+func (o *Object) Days() (first, last int64) {
+	first, last, ok := o.Meta.DayRange()
+	if !ok {
+		return o.Day, o.Day
+	}
+	return first, last
 }
 
 // Has reports whether the object has rows of a table.

@@ -3,28 +3,36 @@ package cold
 import (
 	"testing"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/segment"
 )
 
-// TestSpan finds the part of a table in an object of one table and in one that tables share.
-func TestSpan(t *testing.T) {
-	own := Object{Meta: segment.Meta{TableID: 7, Rows: 3, MinTime: 10, MaxTime: 20}}
-	if s, ok := own.Span(7); !ok || s != (segment.TableSpan{TableID: 7, Rows: 3, MinTime: 10, MaxTime: 20}) {
-		t.Errorf("table 7 of its own object: %+v, %t", s, ok)
+// TestDays: an object of a table that merges rows, or of several tables, may have rows of several days.
+func TestDays(t *testing.T) {
+	const day = 86400
+	of := func(typ schema.Type) segment.Meta {
+		return segment.Meta{Columns: []segment.Column{
+			{Type: schema.String, Semantic: schema.Tag}, {Type: typ, Semantic: schema.Timestamp},
+		}}
 	}
-	if own.Has(8) {
-		t.Error("the object of table 7 has rows of table 8")
-	}
-	spans := []segment.TableSpan{{TableID: 2, Rows: 1}, {TableID: 5, Rows: 4, MinTime: -1}, {TableID: 9, Rows: 2}}
-	shared := Object{Meta: segment.Meta{Rows: 7, Tables: spans}}
-	for _, want := range spans {
-		if s, ok := shared.Span(want.TableID); !ok || s != want {
-			t.Errorf("table %d of a shared object: %+v, %t, want %+v", want.TableID, s, ok, want)
+	for _, c := range []struct {
+		name        string
+		meta        segment.Meta
+		unit        int64
+		first, last int64
+	}{
+		{"seconds", of(schema.TimestampSecond), 1, 20_000, 20_000},
+		{"milliseconds", of(schema.TimestampMillisecond), 1e3, 20_000, 20_004},
+		{"before 1970", of(schema.TimestampNanosecond), 1e9, -3, -1},
+		{"shared", segment.Meta{Tables: make([]segment.TableSpan, 2)}, 1e9, 20_000, 20_001},
+	} {
+		o := Object{Day: c.first, Meta: c.meta}
+		o.Meta.MinTime, o.Meta.MaxTime = (c.first*day+1)*c.unit, (c.last*day+day-1)*c.unit
+		if first, last := o.Days(); first != c.first || last != c.last {
+			t.Errorf("%s: %d to %d, want %d to %d", c.name, first, last, c.first, c.last)
 		}
 	}
-	for _, id := range []uint64{0, 1, 3, 10} {
-		if shared.Has(id) {
-			t.Errorf("the shared object has rows of table %d", id)
-		}
+	if first, last := (&Object{Day: 7}).Days(); first != 7 || last != 7 {
+		t.Errorf("without a time index: %d to %d", first, last)
 	}
 }

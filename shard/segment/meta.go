@@ -3,7 +3,9 @@ package segment
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+	"time"
 
 	"cordwood/proto/schema"
 )
@@ -54,6 +56,21 @@ type TableSpan struct {
 
 // Shared reports whether the file has rows of several tables.
 func (m *Meta) Shared() bool { return len(m.Tables) > 0 }
+
+// DayRange returns the first and the last UTC day of the rows, in days since 1970, and whether the unit of their times
+// is known.
+func (m *Meta) DayRange() (first, last int64, ok bool) {
+	perDay := int64(24 * time.Hour)
+	if !m.Shared() {
+		i := slices.IndexFunc(m.Columns, func(c Column) bool { return c.Semantic == schema.Timestamp })
+		if i < 0 {
+			return 0, 0, false
+		}
+		perDay = 86400 * m.Columns[i].Type.UnitsPerSecond()
+	}
+	day := func(t int64) int64 { return (t - (t%perDay+perDay)%perDay) / perDay }
+	return day(m.MinTime), day(m.MaxTime), true
+}
 
 // Column is a column of a segment.
 type Column struct {

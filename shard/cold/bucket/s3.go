@@ -41,8 +41,31 @@ type S3Config struct {
 	ReadStall time.Duration
 }
 
+// Reach returns how the bucket is reached, with what the environment and default values say: the URL of the service, or
+// "" for Amazon's, the region, or "" if the service is asked for it, and whether the bucket is in the path.
+func (c S3Config) Reach() (endpoint, region string, pathStyle bool) {
+	endpoint = firstOf(c.Endpoint, os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	region = firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	host, secure, err := splitEndpoint(endpoint)
+	other := endpoint != "" && err == nil && host != amazonHost
+	switch {
+	case other && secure:
+		endpoint = "https://" + host
+	case other:
+		endpoint = "http://" + host
+	default:
+		endpoint = ""
+	}
+	pathStyle = c.PathStyle || other && !strings.HasSuffix(host, ".amazonaws.com")
+	if region == "" && pathStyle {
+		region = "us-east-1" // services without regions accept this one; to query the region needs a permission
+	}
+	return endpoint, region, pathStyle
+}
+
 const (
-	amazon = "https://s3.amazonaws.com"
+	amazonHost = "s3.amazonaws.com"
+	amazon     = "https://" + amazonHost
 	// partBytes is the size of the parts of a large upload.
 	partBytes = 16 << 20
 )
@@ -73,8 +96,9 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, region, pathStyle := c.Reach()
 	lookup := minio.BucketLookupAuto
-	if c.PathStyle || endpoint != amazon && !strings.HasSuffix(host, ".amazonaws.com") {
+	if pathStyle {
 		lookup = minio.BucketLookupPath
 	}
 	transport := c.Transport
@@ -88,10 +112,6 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 	stall := c.Stall
 	if stall == 0 {
 		stall = time.Minute
-	}
-	region := firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
-	if region == "" && lookup == minio.BucketLookupPath {
-		region = "us-east-1" // services without regions accept this one; to query the region needs a permission
 	}
 	chain := newCredentialChain()
 	client, err := minio.New(host, &minio.Options{

@@ -9,6 +9,7 @@ import (
 
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/segment"
 )
 
 // TestErrorsForClients: clients see neither the address of the service, nor its location, nor credentials, nor paths.
@@ -23,8 +24,9 @@ func TestErrorsForClients(t *testing.T) {
 		"refuses access": &bucket.Error{Kind: bucket.Forbidden, At: at, Err: cause},
 		"lacks an object (c1/data/7/1/0/1-2-3-4.parquet)": &bucket.Error{Kind: bucket.NotFound, At: at, Err: cause},
 		"damaged bytes (c1/data/7/1/0/1-2-3-4.parquet)":   &bucket.Error{Kind: bucket.Damaged, At: at, Err: cause},
-		"lacks an object;": &bucket.Error{Kind: bucket.NoBucket, At: "s3://logs/prod", Err: cause},
-		"cannot be read;":  cause,
+		"cannot be read;": cause,
+
+		"has no bucket of this name;": &bucket.Error{Kind: bucket.NoBucket, At: "s3://logs/prod", Err: cause},
 	} {
 		log := &bytes.Buffer{}
 		q := &Query{r: New(Config{Location: "s3://logs/prod", Logger: slog.New(slog.NewTextHandler(log, nil))})}
@@ -41,6 +43,26 @@ func TestErrorsForClients(t *testing.T) {
 		}
 		if n := strings.Count(log.String(), "10.0.0.7"); n != 1 {
 			t.Errorf("%s: the log has the cause %d times: %s", want, n, log)
+		}
+	}
+}
+
+func TestDaysOfRows(t *testing.T) {
+	t.Parallel()
+	object := func(key string, from, to int64) *cold.Object {
+		return &cold.Object{Key: key, Day: from, Meta: segment.Meta{
+			MinTime: from * 86400 * 1e9, MaxTime: to*86400*1e9 + 5, Tables: make([]segment.TableSpan, 1),
+		}}
+	}
+	a, b := object("a", 20_000, 20_000), object("b", 20_000, 20_004)
+	for want, of := range map[string][]*cold.Object{
+		"an object with rows of 2024-10-04 is needed":                {a, a},
+		"an object with rows of 2024-10-04 to 2024-10-08 is needed":  {b},
+		"2 objects with rows of 2024-10-04 are needed":               {a, object("c", 20_000, 20_000)},
+		"2 objects with rows of 2024-10-04 to 2024-10-08 are needed": {a, b},
+	} {
+		if got := days(of); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -254,7 +254,9 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 		what = "does not answer"
 	case kind == bucket.Forbidden:
 		what = "refuses access; an operator has to check the credentials of the server and the policy of the bucket"
-	case kind == bucket.NotFound || kind == bucket.NoBucket:
+	case kind == bucket.NoBucket:
+		what = "has no bucket of this name; an operator has to check the location, the endpoint and the region"
+	case kind == bucket.NotFound:
 		what = "lacks an object" + q.keyOf(err) + "; restore it from a copy of the bucket"
 	case kind == bucket.Damaged:
 		what = "returns damaged bytes" + q.keyOf(err) + "; restore the object from a copy of the bucket"
@@ -269,15 +271,20 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 
 // days describes the rows that are needed.
 func days(of []*cold.Object) string {
-	first, last := of[0].Day, of[0].Day
+	first, last := of[0].Days()
 	keys := map[string]bool{}
 	for _, x := range of {
-		first, last = min(first, x.Day), max(last, x.Day)
+		from, to := x.Days()
+		first, last = min(first, from), max(last, to)
 		keys[x.Key] = true
 	}
 	date := func(day int64) string { return time.Unix(day*24*3600, 0).UTC().Format(time.DateOnly) }
-	if len(keys) == 1 {
-		return fmt.Sprintf("an object with rows of %s is needed", date(first))
+	rows := "rows of " + date(first)
+	if last > first {
+		rows += " to " + date(last)
 	}
-	return fmt.Sprintf("%d objects with rows of %s to %s are needed", len(keys), date(first), date(last))
+	if len(keys) == 1 {
+		return fmt.Sprintf("an object with %s is needed", rows)
+	}
+	return fmt.Sprintf("%d objects with %s are needed", len(keys), rows)
 }
