@@ -21,6 +21,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/shard/cold/cache"
 	"cordwood/shard/cold/states"
+	"cordwood/shard/cold/tier"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/replica/raftlog/snapshot"
@@ -45,6 +46,7 @@ determines its kind:
   meta                          the metadata log
   shards/1/INCARNATION          the incarnation of the shard
   shards/1/GIVENUP              segments whose rows were given up
+  shards/1/HOTSINCE             since when tables have rows that are not in object storage
   shards/1/MANIFEST             the live segments of a shard
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
@@ -145,7 +147,7 @@ func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) 
 var textFiles = []string{
 	"IDENTITY", "PEERS", node.StorageFile, node.CrashFile, node.LastCrashFile, marks.FileName, "INCARNATION",
 	"RECOVERED", "RECOVERING", store.FlushingFile,
-	store.CompactingFile, store.GivenUpFile,
+	store.CompactingFile, store.GivenUpFile, tier.HotSinceFile,
 	"cordwood-backups.json",
 }
 

@@ -22,6 +22,8 @@ import (
 	"cordwood/node/config"
 	"cordwood/node/rpcport"
 	"cordwood/node/secret"
+	"cordwood/shard/cold/tier"
+	"cordwood/shard/store"
 )
 
 // TestSeeds checks the advice about a seed with another secret, or for a node without one.
@@ -295,5 +297,27 @@ func TestOtherFolders(t *testing.T) {
 			!strings.Contains(err.Error(), "data folder of a server") {
 			t.Errorf("%s: forget: %v", name, err)
 		}
+	}
+}
+
+// TestFilesOfShards checks that no file of a shard counts as one of somebody else.
+func TestFilesOfShards(t *testing.T) {
+	dir := t.TempDir()
+	shard := filepath.Join(dir, "shards", "1")
+	if err := os.MkdirAll(filepath.Join(shard, "raft"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"../../IDENTITY", "notes.txt", "INCARNATION", "RECOVERED", store.FlushingFile, store.CompactingFile,
+		store.GivenUpFile, tier.HotSinceFile,
+	} {
+		if err := os.WriteFile(filepath.Join(shard, name), []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, text := run(t, Config{DataDir: dir})
+	const foreign = "this is not a file that the server writes"
+	if strings.Count(text, foreign) != 1 || !strings.Contains(text, "notes.txt") {
+		t.Errorf("%q, except for notes.txt:\n%s", foreign, text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/words"
 	"cordwood/shard"
+	"cordwood/shard/cold/tier"
 	"cordwood/shard/manifest"
 	"cordwood/shard/replica/raftlog"
 	"cordwood/shard/rules"
@@ -137,7 +138,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 	}
 	for _, name := range []string{
 		"INCARNATION", "RECOVERED", "raft/FENCED", "raft/JOINING", store.FlushingFile, store.CompactingFile,
-		store.GivenUpFile,
+		store.GivenUpFile, tier.HotSinceFile,
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.know(file)

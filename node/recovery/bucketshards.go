@@ -177,7 +177,7 @@ func (l *lost) print() {
 		l.p.line("  users, roles, grants and tokens as of %s", stamp(l.written))
 	}
 	l.p.line("WARNING: rows that were not in object storage are lost: those that were written in the last hour or so, " +
-		"those of tables that merge rows, and those of tables with cold='false'. Use a backup for these.")
+		"and those of tables with cold='false'. Use a backup for these.")
 }
 
 func (t *recoveredTable) name() string { return schema.TableLabel(t.def.Database, t.def.Name) }
