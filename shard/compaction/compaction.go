@@ -44,7 +44,7 @@ type Table struct {
 	// Own gives the table its own segment although the inputs are shared.
 	Own bool
 	// Fill has the values that replace nulls of columns.
-	Fill []Fill
+	Fill []segment.Fill
 }
 
 // Job is a compaction.

@@ -10,17 +10,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Fill is the value that replaces nulls of a column. Int, Float and Bytes are the value in the form of the column's
-// type; a number has both Int and Float, because a file may be older than a wider type of the column.
-type Fill struct {
-	Column schema.Column
-	Int    int64
-	Float  float64
-	Bytes  []byte
-}
-
 // FillsOf returns the fills of columns that one of the inputs has. A column that no input has stays out of the output.
-func FillsOf(fills []Fill, inputs []Input) (out []Fill) {
+func FillsOf(fills []segment.Fill, inputs []Input) (out []segment.Fill) {
 	for i := range fills {
 		if slices.ContainsFunc(inputs, func(in Input) bool {
 			return slices.ContainsFunc(in.Meta.Columns, func(c segment.Column) bool { return c.ID == fills[i].Column.ID })
@@ -32,7 +23,7 @@ func FillsOf(fills []Fill, inputs []Input) (out []Fill) {
 }
 
 // filled returns a batch with values in the place of nulls. It does not change b.
-func filled(b *column.Batch, fills []Fill) (*column.Batch, error) {
+func filled(b *column.Batch, fills []segment.Fill) (*column.Batch, error) {
 	out := b
 	for i := range fills {
 		f := &fills[i]
@@ -46,10 +37,10 @@ func filled(b *column.Batch, fills []Fill) (*column.Batch, error) {
 		}
 		var v column.View
 		if typ.IsBytes() {
-			v = f.texts(typ, b.Rows, had)
+			v = texts(f, typ, b.Rows, had)
 		} else {
 			var err error
-			if v, err = f.numbers(typ, b, had); err != nil {
+			if v, err = numbers(f, typ, b, had); err != nil {
 				return nil, err
 			}
 		}
@@ -71,7 +62,7 @@ func filled(b *column.Batch, fills []Fill) (*column.Batch, error) {
 }
 
 // numbers returns a column of numbers without nulls. had may be nil.
-func (f *Fill) numbers(typ schema.Type, b *column.Batch, had *column.View) (column.View, error) {
+func numbers(f *segment.Fill, typ schema.Type, b *column.Batch, had *column.View) (column.View, error) {
 	var made column.Builder
 	c := made.Add(schema.Column{ID: f.Column.ID, Type: typ, Semantic: schema.Field})
 	for row := range b.Rows {
@@ -93,7 +84,7 @@ func (f *Fill) numbers(typ schema.Type, b *column.Batch, had *column.View) (colu
 }
 
 // texts returns a column of texts without nulls. had may be nil.
-func (f *Fill) texts(typ schema.Type, rows int, had *column.View) column.View {
+func texts(f *segment.Fill, typ schema.Type, rows int, had *column.View) column.View {
 	size := 0
 	value := func(row int) []byte {
 		if had != nil && !had.IsNull(row) {

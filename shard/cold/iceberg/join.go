@@ -94,18 +94,9 @@ func sameColumns(a, b []segment.Column) bool {
 	return slices.EqualFunc(a, b, func(a, b segment.Column) bool { return a.ID == b.ID && a.Type == b.Type })
 }
 
-// Fill is the default of a column in the form of its type. A number has both Int and Float, because a file may be older
-// than a wider type of the column.
-type Fill struct {
-	Column schema.Column
-	Int    int64
-	Float  float64
-	Bytes  []byte
-}
-
 // Fills returns the defaults that replace nulls in the objects of a table that is shown. Queries show a default in each
 // row that is older than its column, but to Iceberg it would be null.
-func Fills(t *schema.Table) (fills []Fill) {
+func Fills(t *schema.Table) (fills []segment.Fill) {
 	if FormatOf(t) == 0 {
 		return nil
 	}
@@ -119,7 +110,7 @@ func Fills(t *schema.Table) (fills []Fill) {
 
 // fillOf returns the default of a column that replaces nulls. ok is false if there is none, or if it cannot be
 // converted.
-func fillOf(c *schema.Column) (f Fill, ok bool) {
+func fillOf(c *schema.Column) (f segment.Fill, ok bool) {
 	text, ok := filled(c)
 	if !ok || len(text) > maxFill {
 		return f, false

@@ -76,8 +76,10 @@ type Query struct {
 	r    *Reader
 	hold *cache.Hold
 
-	mu      sync.Mutex              // guards objects
+	mu      sync.Mutex              // guards the rest
 	objects map[string]*cold.Object // by path
+	// allowed is how many bytes the query may have fetched when all calls that run have ended.
+	allowed int64
 }
 
 // Query returns a Query of no objects.
@@ -126,14 +128,14 @@ func (q *Query) Fetch(ctx context.Context, wants []query.Want) error {
 	if err != nil {
 		return err
 	}
-	if err := q.allowed(parts); err != nil {
+	if err := q.allow(parts); err != nil {
 		return err
 	}
 	return q.failed(ctx, q.hold.Fetch(ctx, parts...), list)
 }
 
-// allowed returns an error if the query would fetch too many bytes.
-func (q *Query) allowed(parts []cache.Want) error {
+// allow returns an error if the query would fetch too many bytes.
+func (q *Query) allow(parts []cache.Want) error {
 	if q.r.cfg.MaxBytes == 0 {
 		return nil
 	}
@@ -145,11 +147,18 @@ func (q *Query) allowed(parts []cache.Want) error {
 	return q.mayFetch(more)
 }
 
-// mayFetch returns an error if the query must not fetch so many more bytes.
+// mayFetch returns an error if the query must not fetch so many more bytes. Else they count from now on, so that calls
+// that run at once do not fetch too many together.
 func (q *Query) mayFetch(more int64) error {
 	limit := q.r.cfg.MaxBytes
-	need := q.hold.Done().Bytes + more
-	if limit == 0 || more == 0 || need <= limit {
+	if limit == 0 || more == 0 {
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	need := max(q.hold.Done().Bytes, q.allowed) + more
+	if need <= limit {
+		q.allowed = need
 		return nil
 	}
 	return errs.New(errs.RuntimeResourcesExhausted, "query: it would fetch %d bytes from object storage, and "+

@@ -548,6 +548,52 @@ func TestMaxBytes(t *testing.T) {
 	}
 }
 
+// gathering answers reads when as many calls as it waits for have asked or ended.
+type gathering struct {
+	bucket.Bucket
+	calls sync.WaitGroup
+}
+
+func (g *gathering) Range(ctx context.Context, key string, r bucket.Range) ([]byte, error) {
+	g.calls.Done()
+	g.calls.Wait()
+	return g.Bucket.Range(ctx, key, r)
+}
+
+// TestMaxBytesAtOnce has a query fetch the ends of many objects at once.
+func TestMaxBytesAtOnce(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(6, 6))
+	g := &gathering{Bucket: bucket.NewDir(t.TempDir())}
+	w := newWorld(t, g)
+	id, most := uint64(0), int64(0)
+	const objects, allowed = 12, 3
+	for day := range objects {
+		w.parts = append(w.parts, store(t, w.bucket.Bucket, w.dir, w.table.Schema, &id, 1000,
+			batchOf(t, r, w.table.Schema, start.Add(time.Duration(day)*24*time.Hour), 100))...)
+		o := w.parts[day].object
+		most = max(most, o.Meta.Bytes-o.TailOffset)
+	}
+	w.reader.cfg.MaxBytes = allowed * most
+	q := w.reader.Query()
+	defer q.Close()
+	var calls sync.WaitGroup
+	g.calls.Add(objects)
+	for i := range w.parts {
+		var s query.Segment
+		q.Add(w.parts[i].object, &s)
+		calls.Go(func() {
+			if q.Fetch(wait(t), []query.Want{{Path: s.Path}}) != nil {
+				g.calls.Done()
+			}
+		})
+	}
+	calls.Wait()
+	if _, bytes := w.bucket.count(); bytes > w.reader.cfg.MaxBytes {
+		t.Errorf("%d bytes were fetched at once, of %d", bytes, w.reader.cfg.MaxBytes)
+	}
+}
+
 // TestRequests compares the numbers of requests of some statements with what they need at most. The objects are so
 // small that requests are joined over most gaps, so the bytes say little.
 func TestRequests(t *testing.T) {

@@ -121,12 +121,6 @@ func (b *builder) compaction(j *job, tables map[uint64]*store.CutTable, limit in
 	for i := range j.inputs {
 		c.Inputs = append(c.Inputs, compaction.Input{Meta: &j.inputs[i].Meta, Path: j.inputs[i].Path})
 	}
-	fill := func(t *store.CutTable) (fills []compaction.Fill) {
-		for _, f := range iceberg.Fills(t.Def.Table) {
-			fills = append(fills, compaction.Fill(f))
-		}
-		return compaction.FillsOf(fills, c.Inputs)
-	}
 	take := make(map[uint64]*compaction.Table, len(j.tables))
 	for id, of := range j.tables {
 		t := tables[id]
@@ -135,7 +129,7 @@ func (b *builder) compaction(j *job, tables map[uint64]*store.CutTable, limit in
 			// A shared file cannot be divided within a table, and other engines cannot read one.
 			Own: of.bytes >= b.split && t.Def.Physical == "" || of.bytes > limit || !j.shared && t.Merge != query.Append ||
 				iceberg.FormatOf(t.Def.Table) != 0,
-			Fill: fill(t),
+			Fill: compaction.FillsOf(iceberg.Fills(t.Def.Table), c.Inputs),
 		}
 	}
 	c.Table = func(id uint64) *compaction.Table { return take[id] }
