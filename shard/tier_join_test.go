@@ -133,6 +133,34 @@ func TestJoinObjects(t *testing.T) {
 // joinSteps are the steps at which the tests end a process or a leadership.
 var joinSteps = []string{"join", "fetch", "build", "put", "stored", "replace"}
 
+// TestJoinFutureRows joins sets of which each has a row of a year that has not come.
+func TestJoinFutureRows(t *testing.T) {
+	t.Parallel()
+	b := tierBucket(t)
+	cfg := joining(testConfig(t), b)
+	var now hand
+	now.add(12 * time.Hour)
+	cfg.Now = func() time.Time { return time.Unix(0, 0).Add(now.get()) }
+	w := &joinWorld{opened: openShard(t, cfg), bucket: b, want: map[uint64][]string{}}
+	w.stopCompactor()
+	for range 5 {
+		w.put(1, 0, 3)
+		w.put(1, 3650, 1)
+		w.move()
+	}
+	w.move()
+	before, _ := w.rowsInSets(b, 1)
+	now.add(14 * time.Hour)
+	w.move()
+	after, objects := w.rowsInSets(b, 1)
+	if objects != 2 { // one for each day
+		t.Errorf("%d objects after the join", objects)
+	}
+	if !slices.Equal(before, after) {
+		t.Errorf("rows %q, want %q", after, before)
+	}
+}
+
 // TestJoinCrashes ends the process at each step of a join. After the restart each row is there once, and a later step
 // joins the objects.
 func TestJoinCrashes(t *testing.T) {

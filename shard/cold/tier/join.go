@@ -27,8 +27,8 @@ import (
 // The leader reads them, writes their rows to new objects, and proposes an entry that replaces them.
 
 const (
-	// minJoined is the minimum number of sets that are joined.
-	minJoined = 4
+	// minJoined is the minimum number of sets that are joined, and minFull that of sets which almost fill an object.
+	minJoined, minFull = 4, 3
 	// joinsPerStep is how many joins a step makes at most, and joinTime for how long it begins others: rows that become
 	// old wait meanwhile.
 	joinsPerStep, joinTime = 8, time.Minute
@@ -154,7 +154,7 @@ func (m *Mover) pickJoins(most int) (list []toJoin) {
 			}
 		}
 	})
-	for id, of := range joinables(sets, tables) { // without the lock: a shard may have very many objects
+	for id, of := range m.dated(joinables(sets, tables), now) { // without the lock: a shard may have very many objects
 		shown := iceberg.NewJoiner(tables[id].Table)
 		if shown != nil && !m.cfg.IcebergJoinsAllowed() {
 			continue
@@ -254,13 +254,16 @@ func findJoin(list []joinable, small int64, may func(run []joinable, s *joinable
 			bytes, objects = bytes+list[n].bytes, objects+len(list[n].objects)
 			n++
 		}
-		run := list[:n]
+		run, least := list[:n], minJoined
+		if bytes > jobBytes-small {
+			least = minFull
+		}
 		// A set that is larger than the others together would be written again and again.
-		for len(run) >= minJoined && run[0].bytes > bytes-run[0].bytes {
+		for len(run) >= least && run[0].bytes > bytes-run[0].bytes {
 			bytes -= run[0].bytes
 			run = run[1:]
 		}
-		if len(run) >= minJoined {
+		if len(run) >= least {
 			return run
 		}
 		list = list[max(n, 1):]

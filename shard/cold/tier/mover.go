@@ -101,6 +101,8 @@ type Mover struct {
 	// aside are tables of which a join failed, and unread objects that could not be read for one.
 	aside  pauses[uint64]
 	unread pauses[string]
+	// future says when sets with rows of the future were seen first, by their cuts. See dated.
+	future map[uint64]time.Time
 	stored storedState
 	// placed is whether the bucket was found to have what was stored for this shard.
 	placed bool
