@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,18 +49,19 @@ func sizeWarnings(t *schema.Table, set []statement.Option) []string {
 		"now on: no query shows them, and they are deleted soon", t.Database, t.Name, words.FormatBytes(after))}
 }
 
-// zeroWarnings warns that a ttl of 0, or an empty one, does not remove rows.
-func zeroWarnings(options []statement.Option) []string {
+// zeroWarnings warns that a ttl of 0, or an empty one, does not remove rows, and that local_for of 0 does not keep rows
+// off local disks.
+func zeroWarnings(options []statement.Option) (out []string) {
 	for _, o := range options {
-		if optionKey(o.Key) == schema.OptionTTL && schema.ZeroTTL(o.Value) {
-			value := strings.TrimSpace(o.Value)
-			if value == "" {
-				value = "empty"
-			}
-			return []string{"ttl is " + value + ": rows are kept forever"}
+		value := strings.TrimSpace(o.Value)
+		switch key := optionKey(o.Key); {
+		case key == schema.OptionTTL && schema.ZeroTTL(o.Value):
+			out = append(out, "ttl is "+cmp.Or(value, "empty")+": rows are kept forever")
+		case key == schema.OptionLocalFor && value != "" && schema.ZeroTTL(o.Value):
+			out = append(out, "local_for is "+value+": local files stay as long as their rows, as with forever")
 		}
 	}
-	return nil
+	return out
 }
 
 // createDatabaseWarnings returns the warnings of CREATE DATABASE.

@@ -90,6 +90,7 @@ func TestAlterWarnsOfExpiry(t *testing.T) {
 	for sql, want := range map[string]string{
 		"ALTER TABLE logs SET 'ttl'='30d'":     "rows of table public.logs that are older than 30days have expired",
 		"ALTER TABLE logs SET 'ttl'='forever'": "",
+		"ALTER TABLE logs SET 'local_for'='0'": "local_for is 0: local files stay as long as their rows, as with forever",
 		"ALTER TABLE logs SET 'ttl'='0s'":      "ttl is 0s: rows are kept forever",
 		"ALTER TABLE logs SET 'ttl'=NULL":      "",
 		"CREATE DATABASE zero WITH (ttl='0')":  "ttl is 0: rows are kept forever",
