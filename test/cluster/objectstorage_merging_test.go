@@ -10,8 +10,8 @@ import (
 )
 
 // TestObjectStorageMerging has a server move tables whose rows merge, and whose merge mode changes, to object storage
-// after each round of writes and deletions. They have the rows that they have on a server without object storage: as
-// objects, restored from a backup, and recovered from the bucket.
+// after each round of writes and deletions, and kills it after each. They have the rows that they have on a server
+// without object storage: as objects, restored from a backup, and recovered from the bucket.
 func TestObjectStorageMerging(t *testing.T) {
 	at := time.Now().UnixMilli()
 	local := New(t, "--shards", "2")
@@ -30,6 +30,10 @@ func TestObjectStorageMerging(t *testing.T) {
 	rounds, moved := 0, 0
 	repository, last := fillMerging(t, n, at, func() {
 		rounds++
+		defer func() { // in the middle of a move, or between two of them
+			n.Kill()
+			n.Start()
+		}()
 		if rounds == 1 || rounds == 3 { // the rows of two rounds are in one object
 			return
 		}
