@@ -42,6 +42,8 @@ const (
 	defaultUploadAfter = time.Hour
 	defaultLocalFor    = 24 * time.Hour
 	defaultUploadBytes = 256 << 20
+
+	defaultIcebergEvery = 10 * time.Minute
 )
 
 // minCache is the smallest useful size of the cache: a query needs all that it reads at once.
@@ -66,8 +68,8 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 		"how long rows are in segments before they go to object storage")
 	durationVar(fs, &o.LocalFor, "object-storage-local-for", defaultLocalFor, "how long rows in object storage "+
 		"stay on local disks too, by their time index; 0: always")
-	durationVar(fs, &o.IcebergEvery, "object-storage-iceberg-every", 10*time.Minute, "how often tables with the option "+
-		"iceberg are committed as Apache Iceberg, if they have changed")
+	durationVar(fs, &o.IcebergEvery, "object-storage-iceberg-every", defaultIcebergEvery, "how often tables with the "+
+		"option iceberg are committed as Apache Iceberg, if they have changed")
 	o.UploadBytes = defaultUploadBytes
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
@@ -106,6 +108,7 @@ func (o *ObjectStorage) check(f *faults) {
 			{"upload-after", o.UploadAfter != defaultUploadAfter},
 			{"upload-bytes", o.UploadBytes != defaultUploadBytes},
 			{"upload-rate", o.UploadRate != 0},
+			{"iceberg-every", o.IcebergEvery != defaultIcebergEvery},
 		} {
 			if s.set {
 				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)
