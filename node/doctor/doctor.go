@@ -268,6 +268,7 @@ func (d *doctor) unknownFiles() {
 		}
 	}
 	d.knowAll("audit") // records that wait for svc_private.audit; the server skips damaged lines
+	d.knowAll("cache") // parts of objects, which the server compares with their checksums when it reads them
 	// 'cordwood recover' and new incarnations of shards leave these files.
 	for _, pattern := range []string{
 		"meta.retired-*", filepath.Join("shards", "*.incarnation-*"),

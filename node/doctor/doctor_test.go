@@ -300,16 +300,19 @@ func TestOtherFolders(t *testing.T) {
 	}
 }
 
-// TestFilesOfShards checks that no file of a shard counts as one of somebody else.
-func TestFilesOfShards(t *testing.T) {
+// TestOwnFiles checks that no file of a shard or of the cache counts as one of somebody else.
+func TestOwnFiles(t *testing.T) {
 	dir := t.TempDir()
 	shard := filepath.Join(dir, "shards", "1")
-	if err := os.MkdirAll(filepath.Join(shard, "raft"), 0o700); err != nil {
-		t.Fatal(err)
+	for _, folder := range []string{filepath.Join(shard, "raft"), filepath.Join(dir, "cache")} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range []string{
 		"../../IDENTITY", "notes.txt", "INCARNATION", "RECOVERED", store.FlushingFile, store.CompactingFile,
 		store.GivenUpFile, tier.HotSinceFile,
+		"../../cache/033841ae824434d3daad796bb1443af4.map", "../../cache/033841ae824434d3daad796bb1443af4.parquet",
 	} {
 		if err := os.WriteFile(filepath.Join(shard, name), []byte("{}"), 0o600); err != nil {
 			t.Fatal(err)
