@@ -149,6 +149,10 @@ func checkNewOptions(cmd *metapb.Command, version uint32) error {
 	for _, o := range []map[string]string{
 		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
 	} {
+		if o[schema.OptionIceberg] == schema.IcebergDaily && version < metapb.ProtocolColdMerging {
+			return errs.New(errs.Unsupported, "iceberg=daily needs protocol version %d, and the cluster uses %d: the version "+
+				"is raised once all nodes run programs that support it", metapb.ProtocolColdMerging, version)
+		}
 		for option, since := range map[string]uint32{
 			schema.OptionMessageColumn: metapb.ProtocolSaved, schema.OptionLokiLabels: metapb.ProtocolLokiLabels,
 			schema.OptionCold: metapb.ProtocolCold, schema.OptionMaxSize: metapb.ProtocolMaxSize,

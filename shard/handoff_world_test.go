@@ -187,6 +187,22 @@ func (w *mergeWorld) writeAs(def *schemapb.Table) {
 // check compares the answer of a query with the map.
 func (w *mergeWorld) check(what string) {
 	w.t.Helper()
+	got := w.rows(what)
+	want := []string{}
+	for key, row := range w.want {
+		key, _, _ = strings.Cut(key, "#")
+		want = append(want, key+"|"+row[0]+"|"+row[1])
+	}
+	sort.Strings(want)
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("%s, table %v: got\n%s\nwant\n%s", what, w.def.Placement, strings.Join(got, "\n"),
+			strings.Join(want, "\n"))
+	}
+}
+
+// rows returns the answer of a query, in the order of its text.
+func (w *mergeWorld) rows(what string) []string {
+	w.t.Helper()
 	shards := w.table().Shards()
 	req := &shardpb.QueryRequest{Sql: "SELECT coalesce(host, 'NULL'), epoch_ms(ts), a, b FROM m", Database: "public"}
 	for _, id := range shards {
@@ -203,16 +219,7 @@ func (w *mergeWorld) check(what string) {
 	if err != nil {
 		w.t.Fatalf("%s: %v", what, err)
 	}
-	want := []string{}
-	for key, row := range w.want {
-		key, _, _ = strings.Cut(key, "#")
-		want = append(want, key+"|"+row[0]+"|"+row[1])
-	}
-	sort.Strings(want)
-	if !slices.Equal(got, want) {
-		w.t.Fatalf("%s, table %v: got\n%s\nwant\n%s", what, w.def.Placement, strings.Join(got, "\n"),
-			strings.Join(want, "\n"))
-	}
+	return got
 }
 
 // beside writes a row of another table, of which there is one in each shard.

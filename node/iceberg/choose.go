@@ -37,11 +37,22 @@ func (c *Committer) choose(ctx context.Context, t *schema.Table, version iceberg
 		had = prev.Shown()
 	}
 	ch.left = f.shared
+	daily := iceberg.Daily(t)
 	verdicts := map[*segment.Column]iceberg.Verdict{} // by columns, which objects share
 	var fresh, joined []*cold.Object                  // joined are all new ones that were made from others
 	for _, o := range f.objects {
 		if len(o.Meta.Columns) == 0 {
 			return ch, fmt.Errorf("object %s has no columns", o.Key)
+		}
+		if daily && o.Kind != cold.Day {
+			if o.Kind != cold.Merging { // others are waiting for the join of their day
+				ch.left += o.Meta.Rows
+			}
+			continue
+		}
+		if !daily && o.Kind == cold.Merging { // it may have rows that were replaced
+			ch.left += o.Meta.Rows
+			continue
 		}
 		v, ok := verdicts[&o.Meta.Columns[0]]
 		if !ok {
@@ -55,6 +66,9 @@ func (c *Committer) choose(ctx context.Context, t *schema.Table, version iceberg
 		}
 		switch {
 		case shown == nil && o.Meta.SchemaVersion > t.Version:
+			if daily { // it may have come in the place of one that is shown
+				ch.reason = "this node does not know the definition of an object yet"
+			}
 			continue // it waits until this node knows the definition
 		case v.Left:
 			ch.left += o.Meta.Rows
@@ -68,7 +82,10 @@ func (c *Committer) choose(ctx context.Context, t *schema.Table, version iceberg
 		}
 	}
 	if ch.reason == "" {
-		now := c.first(prev, fresh)
+		now := fresh
+		if !daily {
+			now = c.first(prev, fresh)
+		}
 		ch.more = len(now) < len(fresh)
 		files, reason, err := c.describe(ctx, now, t, version)
 		if err != nil {
@@ -80,7 +97,7 @@ func (c *Committer) choose(ctx context.Context, t *schema.Table, version iceberg
 		}
 	}
 	ch.more = false
-	if prev == nil {
+	if prev == nil || daily {
 		return ch, nil
 	}
 	files, err := c.held(ctx, t, prev, joined, len(ch.files) < len(had))

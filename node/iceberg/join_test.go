@@ -48,15 +48,11 @@ func (w *world) build(def *schema.Table, key string, inputs ...input) *cold.Obje
 		}
 		job.Inputs = append(job.Inputs, compaction.Input{Meta: &m, Path: path})
 	}
-	var fills []compaction.Fill
-	for _, f := range iceberg.Fills(def) {
-		fills = append(fills, compaction.Fill(f))
-	}
 	const id = 1000
 	job.Config = segment.Config{FS: vfs.OS, Dir: dir, NextID: func() uint64 { return id }}
 	job.Table = func(uint64) *compaction.Table {
 		return &compaction.Table{
-			Def: def, Merge: query.Append, Own: true, Fill: compaction.FillsOf(fills, job.Inputs),
+			Def: def, Merge: query.Append, Own: true, Fill: compaction.FillsOf(iceberg.Fills(def), job.Inputs),
 		}
 	}
 	res, err := compaction.Run(w.t.Context(), job)

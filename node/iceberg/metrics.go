@@ -63,7 +63,7 @@ func (c *Committer) export(reg prometheus.Registerer) {
 	gauge("cordwood_iceberg_tables_held", "Tables that are shown as Apache Iceberg as they were before, because older "+
 		"objects do not fit their definition, on the coordinating node.", func(t troubles) float64 { return float64(t.held) })
 	gauge("cordwood_iceberg_left_out_rows", "Rows in objects that are not shown as Apache Iceberg, because they were "+
-		"stored before their table had the option, on the coordinating node.",
+		"stored before their table had the option, or together with rows of other tables, on the coordinating node.",
 		func(t troubles) float64 { return float64(t.left) })
 }
 
@@ -81,12 +81,12 @@ func (c *Committer) report(all []*schema.Table, err error) {
 		if k.reason != "" {
 			n.held++
 			n.warnings = append(n.warnings, fmt.Sprintf("table %s is shown as Iceberg as it was before: %s; it follows when "+
-				"older rows have expired", name, k.reason))
+				"older rows have expired, or their days were joined anew", name, k.reason))
 		}
 		if k.left > 0 {
 			n.warnings = append(n.warnings, fmt.Sprintf("%s of table %s in object storage %s not shown as Iceberg: they were "+
-				"stored before the table had the option iceberg", words.Count(k.left, "row"), name,
-				words.Pick(k.left, "is", "are")))
+				"stored before the table had the option iceberg, or together with rows of other tables", words.Count(k.left, "row"),
+				name, words.Pick(k.left, "is", "are")))
 		}
 	}
 	c.mu.Lock()

@@ -185,9 +185,13 @@ func (c *Committer) commitOnce(ctx context.Context, t *schema.Table, k *known, f
 	}
 	if k.reason != reason && reason != "" {
 		c.cfg.Logger.Warn("a table is shown as Iceberg as it was before, because older objects do not fit its definition; "+
-			"it follows when they have expired", "table", t.Database+"."+t.Name, "reason", reason)
+			"it follows when they have expired, or their days were joined anew", "table", t.Database+"."+t.Name,
+			"reason", reason)
 	}
 	k.reason, k.left = reason, ch.left
+	if reason != "" && iceberg.Daily(t) {
+		return false, nil // the shards join the days anew; until then, the objects of the last commit stay in the bucket
+	}
 	in.Files, in.Held = ch.files, ch.reason != ""
 	if prev == nil && in.Held {
 		return false, nil

@@ -38,11 +38,13 @@ package metapb
 //	22 tables that are shown as Apache Iceberg
 //	23 the table option local_for
 //	24 joins of objects, entries of a shard's log
+//	25 joins of objects that are shown as Apache Iceberg
+//	26 rows that merge in object storage, and joins of their days
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 25
+	MaxProtocol = 26
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolRecreate is the first version in which shards may be created again when their rows are
@@ -133,6 +135,7 @@ const (
 	ProtocolJoins = 24
 	// ProtocolIcebergJoins is the version from which commits to Iceberg tables know joined objects.
 	ProtocolIcebergJoins = 25
-	// ProtocolColdMerging is the version that added cuts with tables whose rows merge.
-	ProtocolColdMerging = 25
+	// ProtocolColdMerging is the version that added cuts with tables whose rows merge, joins of their days, and the value
+	// daily of the table option iceberg.
+	ProtocolColdMerging = 26
 )

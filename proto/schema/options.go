@@ -58,6 +58,9 @@ const (
 	MergeLastNonNull = "last_non_null"
 )
 
+// IcebergDaily is the value of OptionIceberg of tables that merge rows: days are shown once they were joined.
+const IcebergDaily = "daily"
+
 // IcebergUnderscore is the value of OptionIcebergNames.
 const IcebergUnderscore = "underscore"
 
@@ -113,7 +116,7 @@ func OptionValues(name string) []string {
 	case OptionSSTFormat:
 		return []string{"flat", "primary_key"}
 	case OptionIceberg:
-		return []string{"v2", "v3"}
+		return []string{"v2", "v3", IcebergDaily}
 	case OptionIcebergNames:
 		return []string{IcebergUnderscore}
 	case OptionPartitions:
@@ -182,12 +185,9 @@ func NormalizeOption(key, value string) (string, error) {
 		}
 	case OptionIceberg:
 		switch value {
-		case "v2", "v3":
-		case "daily":
-			return "", optionError(key, value, "tables that merge rows cannot be shown as Iceberg; want v2 or v3, for tables "+
-				"with append_mode")
+		case "v2", "v3", IcebergDaily:
 		default:
-			return "", optionError(key, value, "want v2 or v3")
+			return "", optionError(key, value, "want v2, v3 or daily")
 		}
 	case OptionIcebergNames:
 		if value != IcebergUnderscore {
@@ -327,9 +327,13 @@ func CheckIceberg(options map[string]string) error {
 	if value == "" {
 		return nil
 	}
-	if options[OptionAppendMode] != "true" {
-		return errs.New(errs.InvalidArguments, "Invalid table options, iceberg: %s without append_mode: true; only tables "+
-			"that keep every row can be shown as Iceberg", value)
+	switch keeps := options[OptionAppendMode] == "true"; {
+	case value == IcebergDaily && keeps:
+		return errs.New(errs.InvalidArguments, "Invalid table options, iceberg: daily with append_mode: true; daily is for "+
+			"tables that merge rows, use v2 or v3")
+	case value != IcebergDaily && !keeps:
+		return errs.New(errs.InvalidArguments, "Invalid table options, iceberg: %s without append_mode: true; tables that "+
+			"merge rows can be shown as Iceberg with daily", value)
 	}
 	if options[OptionCold] == "false" {
 		return errs.New(errs.InvalidArguments, "Invalid table options, iceberg: %s with cold: false; Iceberg shows rows in "+

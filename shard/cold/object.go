@@ -8,6 +8,19 @@ import (
 	"cordwood/shard/segment"
 )
 
+// Kind says how the rows of an object belong to those of others.
+type Kind uint8
+
+const (
+	// Kept means that all rows are kept, or that the object is shared by several tables.
+	Kept Kind = iota
+	// Merging means that rows merge with those of other objects. Some of them may mark deletions.
+	Merging
+	// Day means that the object was made by a join of a day, for a table that is shown as Iceberg: the objects of this
+	// kind have all rows of the day up to their set, merged, without marks of deletions. No two have the same identity.
+	Day
+)
+
 // Object is a file in object storage with rows of a cut: a striped segment file, as segment/FORMAT.md describes it. An
 // object never changes, and its key is never used for another one.
 type Object struct {
@@ -17,6 +30,8 @@ type Object struct {
 	Cut uint64
 	// Day is the UTC day of the rows, in days since 1970: the first one, if they are of several days.
 	Day int64
+	// Kind says how the rows belong to those of other objects.
+	Kind Kind
 	// TailOffset is where the tail begins: the page indexes, followed by the footer, to the end of the file. TailCRC is
 	// the CRC-32C of the tail. The checksums of all other parts are in the footer.
 	TailOffset int64

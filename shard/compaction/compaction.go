@@ -11,6 +11,7 @@ package compaction
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -39,13 +40,23 @@ type Table struct {
 	// Order.
 	Before int64
 	Order  uint64
+	// Within, if not nil, is the time to which rows belong that are taken. All others are left out.
+	Within *Within
 	// DropDeleted leaves out marks of deletions, because there are no older rows.
 	DropDeleted bool
+	// NoMarks leaves out the hidden column too, which has been needed for older rows.
+	NoMarks bool
 	// Own gives the table its own segment although the inputs are shared.
 	Own bool
-	// Fill has the values that replace nulls of columns.
+	// Fill has the values that replace nulls of columns, if rows merge in the merged rows.
 	Fill []segment.Fill
 }
+
+// merges reports whether rows are merged.
+func (t *Table) merges() bool { return t.Merge != query.Append || t.Modes != nil }
+
+// Within is a range of the time index, with its last time.
+type Within struct{ From, Last int64 }
 
 // Job is a compaction.
 type Job struct {
@@ -58,7 +69,7 @@ type Job struct {
 	// Abandoned is called with ids from Config.NextID for which no file is written.
 	Abandoned func(id uint64)
 	// PieceRows, if not 0, is the maximum number of rows of a file of one table. The next row group
-	// then goes into another file with the same order. The table must be in append mode.
+	// then goes into another file with the same order. The rows of an identity are in one file.
 	PieceRows int64
 	// Limiter may be nil.
 	Limiter *Limiter
@@ -365,8 +376,17 @@ func (r *run) flush(def *schema.Table, t *Table, o *output) error {
 	} else {
 		batches, rows = merge.Sorted(def, t.Merge, batches, rows)
 	}
-	if t.DropDeleted && (t.Merge != query.Append || t.Modes != nil) {
+	if t.DropDeleted && t.merges() {
 		rows = merge.WithoutDeleted(batches, rows)
+	}
+	if t.merges() && len(t.Fill) > 0 {
+		batches = slices.Clone(batches)
+		for i := range batches {
+			var err error
+			if batches[i], err = filled(batches[i], t.Fill); err != nil {
+				return fmt.Errorf("compact segments of table %d: defaults of columns: %w", def.ID, err)
+			}
+		}
 	}
 	write := r.job.emit
 	if write == nil {

@@ -102,7 +102,7 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 	} else {
 		g := c.next
 		c.next = nil
-		if c.meta.Order < t.Order && g.MaxTime < t.Before {
+		if c.meta.Order < t.Order && g.MaxTime < t.Before || !t.Within.some(g.MinTime, g.MaxTime) {
 			c.r.SkipGroup()
 			return r.ctx.Err()
 		}
@@ -123,7 +123,8 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 // mayCopy reports whether no row of the next row group of an input has to be merged with other rows, left out or
 // changed.
 func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) bool {
-	if c.meta.Order < t.Order && g.MinTime < t.Before || len(t.Fill) > 0 || !o.w.CanCopy(c.r) {
+	if c.meta.Order < t.Order && g.MinTime < t.Before || len(t.Fill) > 0 || !t.Within.all(g.MinTime, g.MaxTime) ||
+		!o.w.CanCopy(c.r) {
 		return false
 	}
 	if len(r.job.Inputs) == 1 {
@@ -188,8 +189,10 @@ func (r *run) load(c *cursor) error {
 		if times == nil {
 			return fmt.Errorf("compact segment %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
 		}
-		if b, err = filled(b, t.Fill); err != nil {
-			return fmt.Errorf("compact segment %s: defaults of columns: %w", segment.FileName(c.meta.ID), err)
+		if !t.merges() {
+			if b, err = filled(b, t.Fill); err != nil {
+				return fmt.Errorf("compact segment %s: defaults of columns: %w", segment.FileName(c.meta.ID), err)
+			}
 		}
 		c.b, c.row, c.times = b, 0, times
 		if !r.expired(c, t) {
@@ -201,10 +204,17 @@ func (r *run) load(c *cursor) error {
 	}
 }
 
-// expired reports whether the row of a cursor has expired.
+// expired reports whether the row of a cursor has expired, or is left out because of its time.
 func (r *run) expired(c *cursor, t *Table) bool {
-	return c.meta.Order < t.Order && c.times.Int(c.row) < t.Before
+	at := c.times.Int(c.row)
+	return c.meta.Order < t.Order && at < t.Before || !t.Within.all(at, at)
 }
+
+// all reports whether all times from min to max are in a range.
+func (w *Within) all(low, high int64) bool { return w == nil || w.From <= low && high <= w.Last }
+
+// some reports whether some of the times from min to max are in a range.
+func (w *Within) some(low, high int64) bool { return w == nil || w.From <= high && low <= w.Last }
 
 // skip moves to the next row of the batch that has not expired, or to the end of the batch.
 func (r *run) skip(c *cursor, t *Table) error {

@@ -99,7 +99,7 @@ func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, orde
 		order = m.Order
 		for _, c := range m.ColumnsOf(t.Def, nil) { // any of several is correct, because ids identify columns
 			def := byID(t.Def, c.ID)
-			if c.ID == schema.DeletedColumnID && t.Merge != query.Append {
+			if c.ID == schema.DeletedColumnID && t.Merge != query.Append && !t.NoMarks {
 				deleted := schema.DeletedColumn()
 				def = &deleted
 			}

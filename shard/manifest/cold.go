@@ -32,6 +32,9 @@ type Cut struct {
 	Tables []Counted
 	// Joins, if there are any, means that no rows are cut: the objects of these tables in these sets become fewer ones.
 	Joins []Joined
+	// ByDay means that the rows of one table and this UTC day, in days since 1970, become one set of rows.
+	ByDay bool
+	Day   int64
 }
 
 // Joined are cuts of a table whose rows are in the same objects, in ascending order. They are those of the set of the
@@ -51,6 +54,37 @@ type Counted struct {
 	Unknown bool
 	// Expired means that some of the rows may have expired since, so Rows is an upper limit.
 	Expired bool
+	// Hidden are ranges of cuts whose rows are read from objects only, because some of them were joined by days: those
+	// that replicas have in segments are dead. The ranges are in ascending order and do not touch.
+	Hidden []CutRange
+}
+
+// CutRange are the cuts from First to Last.
+type CutRange struct{ First, Last uint64 }
+
+// InRanges reports whether ranges in ascending order have a cut.
+func InRanges(list []CutRange, number uint64) bool {
+	for i := len(list) - 1; i >= 0; i-- {
+		if number >= list[i].First {
+			return number <= list[i].Last
+		}
+	}
+	return false
+}
+
+// AddRange returns ranges with another one. It does not change list.
+func AddRange(list []CutRange, r CutRange) (out []CutRange) {
+	for i, x := range list {
+		switch {
+		case x.Last+1 < r.First:
+			out = append(out, x)
+		case r.Last+1 < x.First:
+			return append(append(out, r), list[i:]...)
+		default:
+			r = CutRange{min(r.First, x.First), max(r.Last, x.Last)}
+		}
+	}
+	return append(out, r)
 }
 
 // Set has the objects of a cut.
@@ -88,12 +122,14 @@ const (
 	cutAt     = 3
 	cutTable  = 4
 	cutJoins  = 5
+	cutDay    = 6
 
 	countTable   = 1
 	countRows    = 2
 	countMin     = 3
 	countUnknown = 4
 	countExpired = 5
+	countHidden  = 6
 
 	setNumber = 1
 	setIndex  = 2
@@ -108,6 +144,7 @@ const (
 	objTailOffset = 3
 	objTailCRC    = 4
 	objMeta       = 5
+	objKind       = 6
 
 	deadKey   = 1
 	deadBytes = 2
@@ -176,6 +213,9 @@ func appendCut(c *Cut) []byte {
 	for i := range c.Joins {
 		w.bytes(cutJoins, appendJoined(&c.Joins[i]))
 	}
+	if c.ByDay {
+		w.uint(cutDay, protowire.EncodeZigZag(c.Day)+1)
+	}
 	return w.b
 }
 
@@ -201,6 +241,13 @@ func appendCounted(c *Counted) []byte {
 	if c.Expired {
 		w.uint(countExpired, 1)
 	}
+	var hidden []byte
+	for _, r := range c.Hidden {
+		hidden = protowire.AppendVarint(protowire.AppendVarint(hidden, r.First), r.Last)
+	}
+	if len(hidden) > 0 {
+		w.bytes(countHidden, hidden)
+	}
 	return w.b
 }
 
@@ -214,6 +261,7 @@ func AppendObject(dst []byte, o *cold.Object) []byte {
 	m := o.Meta
 	m.ID, m.Order = 0, 0
 	w.bytes(objMeta, appendSegment(&m))
+	w.uint(objKind, uint64(o.Kind))
 	return w.b
 }
 
@@ -251,6 +299,8 @@ func (r *reader) cut(b []byte) *Cut {
 			c.Tables = append(c.Tables, r.counted(f.b))
 		case cutJoins:
 			c.Joins = append(c.Joins, r.joined(f.b))
+		case cutDay:
+			c.ByDay, c.Day = true, protowire.DecodeZigZag(f.v-1)
 		default:
 			return false
 		}
@@ -265,20 +315,26 @@ func (r *reader) joined(b []byte) (j Joined) {
 		case joinedTable:
 			j.TableID = f.v
 		case joinedCuts:
-			for list := f.b; len(list) > 0; {
-				v, n := protowire.ConsumeVarint(list)
-				if n < 0 {
-					r.corrupt("the number of a cut")
-					return true
-				}
-				j.Cuts, list = append(j.Cuts, v), list[n:]
-			}
+			j.Cuts = r.numbers(f.b)
 		default:
 			return false
 		}
 		return true
 	})
 	return j
+}
+
+// numbers reads numbers of cuts.
+func (r *reader) numbers(list []byte) (out []uint64) {
+	for len(list) > 0 {
+		v, n := protowire.ConsumeVarint(list)
+		if n < 0 {
+			r.corrupt("the number of a cut")
+			return nil
+		}
+		out, list = append(out, v), list[n:]
+	}
+	return out
 }
 
 func (r *reader) counted(b []byte) (c Counted) {
@@ -294,6 +350,15 @@ func (r *reader) counted(b []byte) (c Counted) {
 			c.Unknown = f.v != 0
 		case countExpired:
 			c.Expired = f.v != 0
+		case countHidden:
+			numbers := r.numbers(f.b)
+			if len(numbers)%2 != 0 {
+				r.corrupt("a range of cuts")
+				return true
+			}
+			for i := 0; i < len(numbers); i += 2 {
+				c.Hidden = append(c.Hidden, CutRange{numbers[i], numbers[i+1]})
+			}
 		default:
 			return false
 		}
@@ -337,6 +402,10 @@ func (r *reader) object(b []byte) (o cold.Object) {
 			o.TailCRC = uint32(f.v)
 		case objMeta:
 			r.segment(f.b, &o.Meta)
+		case objKind:
+			if o.Kind = cold.Kind(f.v); f.v > uint64(cold.Day) {
+				return false
+			}
 		default:
 			return false
 		}
@@ -423,7 +492,7 @@ func (s *State) WithoutLocal() *State {
 	n.Segments, n.Reserved, n.Garbage, n.Sessions, n.Keys = nil, nil, nil, nil, nil
 	n.Cold.Open, n.Cold.Counted = nil, slices.Clone(s.Cold.Counted)
 	for i, c := range n.Cold.Counted {
-		n.Cold.Counted[i] = Counted{TableID: c.TableID, Unknown: c.Unknown}
+		n.Cold.Counted[i] = Counted{TableID: c.TableID, Unknown: c.Unknown, Hidden: c.Hidden}
 	}
 	n.CutOrders = n.neededOrders()
 	return &n

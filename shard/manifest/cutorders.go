@@ -10,7 +10,7 @@ import (
 
 // neededOrders returns the orders of cuts that are open, have a set, or were joined to a set.
 func (s *State) neededOrders() []CutOrder {
-	joined := joinedLists{sets: s.Sets}
+	joined := joinedLists{sets: s.Sets, counted: s.Cold.Counted}
 	return without(s.CutOrders, func(o CutOrder) bool {
 		return !s.hasCut(o.Number) && !joined.has(o.TableID, o.Number)
 	})
@@ -20,7 +20,7 @@ func (s *State) neededOrders() []CutOrder {
 // before them any more. The last order of a table stays: rows in memory are after it. It must be called after segments.
 func (s *State) forgetOrders() {
 	var first map[uint64]uint64 // the lowest order of the segments of a table
-	joined := joinedLists{sets: s.Sets}
+	joined := joinedLists{sets: s.Sets, counted: s.Cold.Counted}
 	last := func(i int) bool { return i == len(s.CutOrders)-1 || s.CutOrders[i+1].TableID != s.CutOrders[i].TableID }
 	var kept []CutOrder
 	for i, o := range s.CutOrders {
@@ -70,12 +70,19 @@ func (s *State) firstOrders() map[uint64]uint64 {
 
 // joinedLists are the joined cuts of tables, as they are asked for: a shard may have very many.
 type joinedLists struct {
-	sets  []Set
-	lists map[uint64][]uint64
+	sets    []Set
+	counted []Counted
+	lists   map[uint64][]uint64
 }
 
-// has reports whether a cut of a table was joined.
+// has reports whether a cut of a table was joined, or is hidden because others were.
 func (l *joinedLists) has(table, number uint64) bool {
+	at, found := slices.BinarySearchFunc(l.counted, table, func(c Counted, id uint64) int {
+		return cmp.Compare(c.TableID, id)
+	})
+	if found && InRanges(l.counted[at].Hidden, number) {
+		return true
+	}
 	list, known := l.lists[table]
 	if !known {
 		for i := range l.sets {

@@ -123,6 +123,9 @@ func (p *printer) cold(e *Edit) {
 				p.counted("    ", &o.Tables[i])
 			}
 			p.joined(o.Joins)
+			if o.ByDay {
+				p.line("    rows of %s", time.Unix(o.Day*86400, 0).UTC().Format(time.DateOnly))
+			}
 		}
 		for i := range c.Counted {
 			p.counted("  appended since the last cut: ", &c.Counted[i])
@@ -159,6 +162,9 @@ func (p *printer) counted(indent string, c *Counted) {
 	if c.Expired {
 		notes += ", some may have expired"
 	}
+	for _, r := range c.Hidden {
+		notes += fmt.Sprintf(", the cuts %d to %d are read from objects only", r.First, r.Last)
+	}
 	p.line("%stable %d, %d rows%s", indent, c.TableID, c.Rows, notes)
 }
 
@@ -166,6 +172,12 @@ func (p *printer) object(o *cold.Object) {
 	of := fmt.Sprintf("table %d", o.Meta.TableID)
 	if o.Meta.Shared() {
 		of = fmt.Sprintf("shared by %d tables", len(o.Meta.Tables))
+	}
+	switch o.Kind {
+	case cold.Merging:
+		of += ", rows that merge"
+	case cold.Day:
+		of += ", merged rows of a day"
 	}
 	day := time.Unix(o.Day*86400, 0).UTC().Format(time.DateOnly)
 	p.line("    object %s: %s, day %s, %d rows, %d bytes, time %d to %d, file crc %08x, tail at %d with crc %08x",

@@ -75,3 +75,46 @@ func TestJoined(t *testing.T) {
 		t.Errorf("after the end of the set: %s", d)
 	}
 }
+
+// TestDays encodes and decodes a join of a day, an object that it has made, and the cuts whose rows are read from
+// objects only. Segments with rows of these cuts are dead, and the orders of the cuts stay as long as there are some.
+func TestDays(t *testing.T) {
+	t.Parallel()
+	for _, day := range []int64{-20000, 0, 20000} {
+		want := &Cut{
+			Number: 5, Index: 6, At: 7, Joins: []Joined{{TableID: 8, Cuts: []uint64{1, 4}}}, ByDay: true, Day: day,
+		}
+		r := reader{name: "test"}
+		if got := r.cut(appendCut(want)); r.err != nil || !cmp.Equal(want, got) {
+			t.Errorf("%v: %s", r.err, cmp.Diff(want, got))
+		}
+	}
+	o := object(0, "k", seg(1, 7))
+	o.Kind = cold.Day
+	if got, err := DecodeObject("test", AppendObject(nil, &o)); err != nil || !cmp.Equal(o, got) {
+		t.Errorf("%v: %s", err, cmp.Diff(o, got))
+	}
+	o.Kind++
+	if _, err := DecodeObject("test", AppendObject(nil, &o)); err == nil {
+		t.Error("an unknown kind is decoded")
+	}
+	c := Counted{TableID: 7, Rows: 3, Hidden: []CutRange{{1, 2}, {4, 9}}}
+	r := reader{name: "test"}
+	if got := r.counted(appendCounted(&c)); r.err != nil || !cmp.Equal(c, got) {
+		t.Errorf("%v: %s", r.err, cmp.Diff(c, got))
+	}
+	s := &State{
+		Cold:      Cold{LastCut: 3, Counted: []Counted{{TableID: 7, Hidden: []CutRange{{1, 2}}}}},
+		CutOrders: []CutOrder{{1, 7, 10}, {2, 7, 20}, {3, 7, 30}},
+	}
+	for order, want := range map[uint64]bool{5: true, 15: true, 25: false, 35: false} {
+		m := seg(1, 7)
+		m.Order = order
+		if got := s.Dead().Segment(&m); got != want {
+			t.Errorf("a segment of order %d is dead: %t", order, got)
+		}
+	}
+	if got := s.neededOrders(); len(got) != 2 {
+		t.Errorf("orders %v", got)
+	}
+}

@@ -287,7 +287,7 @@ func (s *State) Dead() *Dead {
 	for _, t := range s.Dropped {
 		d.dropped[t.TableID] = true
 	}
-	d.joined.sets = s.Sets
+	d.joined.sets, d.joined.counted = s.Sets, s.Cold.Counted
 	return d
 }
 

@@ -142,6 +142,7 @@ func (st *State) Cut(c *Cut, index uint64) ([]uint64, error) {
 		rows := manifest.Counted{TableID: id, Unknown: true}
 		if had := st.cold.counted[id]; had != nil && !merges { // rows that merge are fewer than were appended
 			rows = *had
+			rows.Hidden = nil
 		}
 		open.Tables = append(open.Tables, rows)
 	}
@@ -153,7 +154,11 @@ func (st *State) Cut(c *Cut, index uint64) ([]uint64, error) {
 	for i, t := range open.Tables {
 		ids[i] = t.TableID
 		d := st.Tables[t.TableID]
-		st.cold.counted[t.TableID] = &manifest.Counted{TableID: t.TableID, Unknown: d.SkipWAL || d.Merge != query.Append}
+		next := &manifest.Counted{TableID: t.TableID, Unknown: d.SkipWAL || d.Merge != query.Append}
+		if had := st.cold.counted[t.TableID]; had != nil {
+			next.Hidden = had.Hidden
+		}
+		st.cold.counted[t.TableID] = next
 	}
 	st.cold.lastCut, st.cold.open = c.Number, open
 	return ids, nil

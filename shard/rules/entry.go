@@ -27,6 +27,8 @@ const (
 	KindJoin        = 9
 	// kindCutMerging is a KindCut with Merging set.
 	kindCutMerging = 10
+	// kindJoinDay is a KindJoin with ByDay set.
+	kindJoinDay = 11
 
 	// EntryHead is the size of an entry's header: version, kind, checksum, time, lengths.
 	EntryHead = 24
@@ -134,6 +136,8 @@ func AppendEntry(dst []byte, e *Entry) []byte {
 		head[1] = kindWriteByUser
 	case e.Kind == KindCut && e.Cut.Merging:
 		head[1] = kindCutMerging
+	case e.Kind == KindJoin && e.Join.ByDay:
+		head[1] = kindJoinDay
 	}
 	binary.LittleEndian.PutUint64(head[8:], uint64(e.Time))
 	binary.LittleEndian.PutUint32(head[16:], uint32(meta))
@@ -191,8 +195,9 @@ func DecodeEntry(b []byte) (*Entry, error) {
 		e.Kind = KindCut
 		e.Cut = r.cut()
 		e.Cut.Merging = b[1] == kindCutMerging
-	case KindJoin:
-		e.Join = r.join()
+	case KindJoin, kindJoinDay:
+		e.Kind = KindJoin
+		e.Join = r.join(b[1] == kindJoinDay)
 	case KindOffload:
 		var err error
 		if e.Offload, err = r.offload(); err != nil {

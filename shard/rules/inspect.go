@@ -45,6 +45,9 @@ func InspectEntry(w io.Writer, data []byte) error {
 		for _, t := range e.Join.Tables {
 			p.line("  table %d: cuts %d", t.TableID, t.Cuts)
 		}
+		if e.Join.ByDay {
+			p.line("  day %s", time.Unix(e.Join.Day*86400, 0).UTC().Format(time.DateOnly))
+		}
 		return p.err
 	case KindForget:
 		p.line("%s were deleted, proposed %s, %d bytes", words.Count(len(e.Keys), "dead object"), at, len(data))

@@ -22,6 +22,9 @@ type Join struct {
 	Number uint64
 	// Tables are in ascending order of ids. All of them end with the same set.
 	Tables []manifest.Joined
+	// ByDay means that of one table the objects of a UTC day, in days since 1970, are joined. See joinday.go.
+	ByDay bool
+	Day   int64
 }
 
 // Join opens a cut of no rows, whose offload replaces objects. If it is refused, it returns an *ErrCold.
@@ -32,7 +35,7 @@ func (st *State) Join(j *Join, index uint64) error {
 	case j.Number != st.cold.lastCut+1:
 		return refuse("shard %d: join %d: the last cut was %d", st.ShardID, j.Number, st.cold.lastCut)
 	}
-	if _, err := st.replaced(j.Number, j.Tables); err != nil {
+	if _, err := st.replacedBy(&manifest.Cut{Number: j.Number, Joins: j.Tables, ByDay: j.ByDay, Day: j.Day}); err != nil {
 		return err
 	}
 	joins := make([]manifest.Joined, len(j.Tables))
@@ -40,7 +43,7 @@ func (st *State) Join(j *Join, index uint64) error {
 		joins[i] = manifest.Joined{TableID: t.TableID, Cuts: slices.Clone(t.Cuts)}
 	}
 	st.cold.lastCut = j.Number
-	st.cold.open = &manifest.Cut{Number: j.Number, Index: index, At: st.Clock, Joins: joins}
+	st.cold.open = &manifest.Cut{Number: j.Number, Index: index, At: st.Clock, Joins: joins, ByDay: j.ByDay, Day: j.Day}
 	return nil
 }
 
@@ -143,7 +146,7 @@ func (st *State) offloadJoin(open *manifest.Cut, o *Offload) error {
 		st.cold.open = nil
 		return nil
 	}
-	x, err := st.replaced(open.Number, open.Joins)
+	x, err := st.replacedBy(open)
 	if err != nil {
 		return err
 	}
@@ -151,6 +154,10 @@ func (st *State) offloadJoin(open *manifest.Cut, o *Offload) error {
 		return err
 	}
 	st.cold.open = nil
+	if open.ByDay {
+		st.replaceDay(open, x, o)
+		return nil
+	}
 	joined := map[uint64][]uint64{}
 	for _, t := range open.Joins {
 		joined[t.TableID] = slices.Clone(t.Cuts)
@@ -226,7 +233,7 @@ func (st *State) checkJoin(open *manifest.Cut, x *joining, o *Offload) error {
 			return refuse("shard %d: join %d: the objects have %d rows of table %d and %d had expired, but the former ones "+
 				"have %d", st.ShardID, o.Number, t.Kept, t.TableID, t.LeftOut, had)
 		}
-		if t.LeftOut > x.expired[t.TableID] {
+		if t.LeftOut > x.expired[t.TableID] && !open.ByDay {
 			return &ErrCold{true, refuse("shard %d: join %d: %d rows of table %d are not in the objects, at most %d can have "+
 				"expired", st.ShardID, o.Number, t.LeftOut, t.TableID, x.expired[t.TableID]).Error()}
 		}
@@ -306,9 +313,21 @@ func (c *coldState) rejoin(had, has []manifest.Joined) {
 	}
 }
 
-// Joined returns the cuts of a table whose rows are in the same objects as those of others, in ascending order. This
-// replica's own rows of them are dead. It must not be changed.
-func (st *State) Joined(table uint64) []uint64 { return st.cold.joined[table] }
+// Joined reports whether the rows of a table in a cut are read from objects only, because the objects of some cuts were
+// joined. This replica's own rows are dead.
+func (st *State) Joined(table, cut uint64) bool {
+	if t := st.cold.counted[table]; t != nil && manifest.InRanges(t.Hidden, cut) {
+		return true
+	}
+	_, is := slices.BinarySearch(st.cold.joined[table], cut)
+	return is
+}
+
+// HasJoined reports whether Joined is true for any cut of a table.
+func (st *State) HasJoined(table uint64) bool {
+	t := st.cold.counted[table]
+	return len(st.cold.joined[table]) > 0 || t != nil && len(t.Hidden) > 0
+}
 
 // JoinedTables returns the tables with joined cuts.
 func (st *State) JoinedTables() []uint64 { return slices.Sorted(maps.Keys(st.cold.joined)) }
@@ -329,11 +348,14 @@ func (j *Join) append(dst []byte) []byte {
 			dst = binary.AppendUvarint(dst, n)
 		}
 	}
+	if j.ByDay {
+		dst = binary.AppendVarint(dst, j.Day)
+	}
 	return dst
 }
 
-func (r *entryReader) join() *Join {
-	j := &Join{Number: r.uvarint()}
+func (r *entryReader) join(byDay bool) *Join {
+	j := &Join{Number: r.uvarint(), ByDay: byDay}
 	j.Tables = make([]manifest.Joined, r.count())
 	for i := range j.Tables {
 		t := &j.Tables[i]
@@ -342,6 +364,9 @@ func (r *entryReader) join() *Join {
 		for k := range t.Cuts {
 			t.Cuts[k] = r.uvarint()
 		}
+	}
+	if byDay {
+		j.Day = r.varint()
 	}
 	return j
 }

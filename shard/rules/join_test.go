@@ -71,7 +71,7 @@ func TestJoin(t *testing.T) {
 	st := joinWorld(t)
 	join := func(n, index uint64, objects []cold.Object, rows []Offloaded, tables ...manifest.Joined) {
 		t.Helper()
-		if err := st.Join(&Join{n, tables}, index); err != nil {
+		if err := st.Join(&Join{Number: n, Tables: tables}, index); err != nil {
 			t.Fatal(err)
 		}
 		st = stored(t, st)
@@ -87,7 +87,7 @@ func TestJoin(t *testing.T) {
 		}
 		got := map[uint64][]uint64{}
 		for _, id := range st.JoinedTables() {
-			got[id] = st.Joined(id)
+			got[id] = st.cold.joined[id]
 		}
 		if d := cmp.Diff(joined, got); d != "" {
 			t.Errorf("joined cuts: %s", d)
@@ -158,15 +158,15 @@ func TestJoinRefusals(t *testing.T) {
 		{6, []manifest.Joined{of(1, 2, 6)}, "set 6 has no objects"},
 		{6, []manifest.Joined{of(2, 2, 3)}, "has rows of table 3"},
 	} {
-		wantRefusal(t, st.Join(&Join{bad.number, bad.tables}, 60), false, bad.text)
+		wantRefusal(t, st.Join(&Join{Number: bad.number, Tables: bad.tables}, 60), false, bad.text)
 	}
 	if last, open := st.LastCut(); last != 5 || open != nil || len(keysOf(st)) != 5 {
 		t.Fatalf("after refusals: %d, %+v", last, open)
 	}
-	if err := st.Join(&Join{6, []manifest.Joined{of(1, 1, 2, 3)}}, 60); err != nil {
+	if err := st.Join(&Join{Number: 6, Tables: []manifest.Joined{of(1, 1, 2, 3)}}, 60); err != nil {
 		t.Fatal(err)
 	}
-	wantRefusal(t, st.Join(&Join{7, []manifest.Joined{of(1, 1, 2, 3)}}, 61), false, "cut 6 is open")
+	wantRefusal(t, st.Join(&Join{Number: 7, Tables: []manifest.Joined{of(1, 1, 2, 3)}}, 61), false, "cut 6 is open")
 	_, err := st.Cut(&Cut{Number: 7, Tables: []uint64{1}}, 61)
 	wantRefusal(t, err, false, "cut 6 is open")
 	made := ownObject("new", 1, 30, 100, 309)
@@ -248,7 +248,7 @@ func TestJoinedShortened(t *testing.T) {
 	}
 	join := func(number uint64, key string, tables ...manifest.Joined) {
 		t.Helper()
-		if err := st.Join(&Join{number, tables}, 10*number); err != nil {
+		if err := st.Join(&Join{Number: number, Tables: tables}, 10*number); err != nil {
 			t.Fatal(err)
 		}
 		o := &Offload{Number: number}

@@ -153,6 +153,19 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 		"v1-join.entry": {Kind: KindJoin, Time: 13, Join: &Join{Number: 7, Tables: []manifest.Joined{
 			{TableID: 1, Cuts: []uint64{2, 3, 5}}, {TableID: 1 << 40, Cuts: []uint64{5}},
 		}}},
+		"v1-join-day.entry": {Kind: KindJoin, Time: 15, Join: &Join{
+			Number: 8, Tables: []manifest.Joined{{TableID: 1, Cuts: []uint64{2, 5}}}, ByDay: true, Day: -3,
+		}},
+		"v1-offload-day.entry": {Kind: KindOffload, Time: 16, Offload: &Offload{
+			Number: 8, Tables: []Offloaded{{TableID: 1, Kept: 8, LeftOut: 2}},
+			Objects: []cold.Object{{
+				Key: "data/1/20000/y.parquet", Day: 20000, TailOffset: 90, TailCRC: 5, Kind: cold.Day,
+				Meta: segment.Meta{
+					TableID: 1, SchemaVersion: 2, Rows: 8, Bytes: 99, MinTime: -4, MaxTime: 9, FooterCRC: 6, FileCRC: 7,
+					Columns: []segment.Column{{ID: 1, FieldID: 1, Name: "ts", Type: schema.TimestampSecond}},
+				},
+			}},
+		}},
 		"v1-offload.entry": {Kind: KindOffload, Time: 11, Offload: &Offload{
 			Number: 3, Tables: []Offloaded{{TableID: 1, Kept: 8, LeftOut: 2}, {TableID: 1 << 40}},
 			Objects: []cold.Object{{Key: "data/1/20000/x.parquet", Day: 20000, TailOffset: 90, TailCRC: 5, Meta: segment.Meta{

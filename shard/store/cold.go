@@ -40,7 +40,7 @@ func (tb *Tables) Offload(index, term uint64, e *rules.Entry) error {
 	switch {
 	case open != nil && len(open.Joins) > 0:
 		// The rows of a join that is refused stay in their objects, and whether they are in segments does not matter.
-		if err == nil && len(e.Offload.Objects) > 0 {
+		if err == nil && len(e.Offload.Objects)+len(e.Offload.Tables) > 0 {
 			tb.metrics.coldJoined.Add(float64(len(tb.State.DeadObjects()) - dead))
 			for _, j := range open.Joins {
 				tb.hideJoined(j.TableID)
@@ -67,12 +67,11 @@ func (tb *Tables) Join(index, term uint64, e *rules.Entry) error {
 // hideJoined hides this replica's own rows of joined cuts, because it may lack those of other cuts in the same objects.
 // mu must be held.
 func (tb *Tables) hideJoined(table uint64) {
-	joined := tb.State.Joined(table)
-	if len(joined) == 0 {
+	if !tb.State.HasJoined(table) {
 		return
 	}
 	next := uint64(0)
-	gone := func(number uint64) bool { _, is := slices.BinarySearch(joined, number); return is }
+	gone := func(number uint64) bool { return tb.State.Joined(table, number) }
 	mems := tb.memtablesOf(table)
 	for i := len(mems) - 1; i >= 0; i-- {
 		next = mems[i].RemoveCuts(table, next, gone)
@@ -82,8 +81,7 @@ func (tb *Tables) hideJoined(table uint64) {
 
 // joinedAway reports whether a table's rows in segments of an order belong to a joined cut. mu must be held.
 func (tb *Tables) joinedAway(table, order uint64) bool {
-	joined := tb.State.Joined(table)
-	if len(joined) == 0 {
+	if !tb.State.HasJoined(table) {
 		return false
 	}
 	orders := tb.segs.cutOrders[table]
@@ -95,8 +93,7 @@ func (tb *Tables) joinedAway(table, order uint64) bool {
 		}
 		number = tb.firstCutAfter(table, last)
 	}
-	_, is := slices.BinarySearch(joined, number)
-	return is
+	return tb.State.Joined(table, number)
 }
 
 // joinedIn returns the tables whose rows in segments belong to joined cuts, by the ids of segments. mu must be held.

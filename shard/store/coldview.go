@@ -217,7 +217,7 @@ func (tb *Tables) withoutTwins(table uint64, refs []coldRef) (out []ColdObject) 
 		at, known := slices.BinarySearchFunc(cuts, of[0].cut, func(o manifest.CutOrder, number uint64) int {
 			return cmp.Compare(o.Number, number)
 		})
-		if slices.Contains(tb.State.Joined(table), of[0].cut) { // own rows of the cut are hidden
+		if tb.State.Joined(table, of[0].cut) { // own rows of the cut are hidden
 			order := uint64(math.MaxInt64)
 			if known {
 				order = cuts[at].Order - 1

@@ -113,6 +113,58 @@ func (st *Status) Joinable(id uint64) bool {
 	return len(tb.segs.raw[id]) == 0 && len(tb.erasOf(id)) == 0
 }
 
+// MergesOfDay returns how the rows of a table merge in the objects of some cuts, in ascending order, whose rows of a
+// UTC day, in days since 1970, are to be joined. ok is false if they may not be joined: the table is being copied to
+// other shards, rows of a cut are all kept, or rows stay in segments that are in none of the objects, and are of the
+// day or between the cuts.
+func (st *Status) MergesOfDay(id uint64, day int64, cuts []uint64) (merges []query.Merge, ok bool) {
+	tb := st.tables
+	tb.mu.RLock()
+	defer tb.mu.RUnlock()
+	d := tb.State.Tables[id]
+	if d == nil || d.TimeIndex() == nil || len(tb.segs.raw[id]) > 0 {
+		return nil, false
+	}
+	for c := range tb.sources {
+		if c.table == id {
+			return nil, false
+		}
+	}
+	eras, orders := tb.erasOf(id), tb.segs.cutOrders[id]
+	for _, n := range cuts {
+		at, known := slices.BinarySearchFunc(orders, n, func(o manifest.CutOrder, n uint64) int {
+			return cmp.Compare(o.Number, n)
+		})
+		if !known {
+			return nil, false
+		}
+		merge := eras.Segment(orders[at].Order-1, d.Merge)
+		if merge == query.Append {
+			return nil, false
+		}
+		merges = append(merges, merge)
+	}
+	inObjects := map[uint64]bool{}
+	for _, set := range tb.State.Sets() {
+		for i := range set.Objects {
+			inObjects[set.Number] = inObjects[set.Number] || set.Objects[i].Has(id)
+		}
+	}
+	unit := 86400 * d.TimeIndex().Type.UnitsPerSecond()
+	for _, l := range tb.segs.byTable[id] {
+		number, cut := manifest.CutOf(orders, l.Order)
+		if !cut || number > cuts[len(cuts)-1] {
+			break
+		}
+		span := l.Span(id)
+		ofDay := floorDiv(span.MinTime, unit) <= day && day <= floorDiv(span.MaxTime, unit)
+		if !inObjects[number] && (number >= cuts[0] || ofDay) {
+			return nil, false
+		}
+	}
+	return merges, true
+}
+
 // CutRows are the rows of a cut on this replica. Their files stay until Close.
 type CutRows struct {
 	// Tables are the tables of the cut that exist, in ascending order of ids.

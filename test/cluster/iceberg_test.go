@@ -76,8 +76,8 @@ func TestIceberg(t *testing.T) {
 		"--object-storage-iceberg-every", "1s", "--object-storage-cache-bytes", "64MiB", "--shard-flush-age", "1s")
 	n.Start()
 	for options, want := range map[string]string{
-		"iceberg='v1', append_mode='true'":               "want v2 or v3",
-		"iceberg='daily', append_mode='true'":            "tables that merge rows cannot be shown",
+		"iceberg='v1', append_mode='true'":               "want v2, v3 or daily",
+		"iceberg='daily', append_mode='true'":            "daily is for tables that merge rows",
 		"iceberg='v2', append_mode='false'":              "without append_mode: true",
 		"iceberg='v2', append_mode='true', cold='false'": "with cold: false",
 	} {

@@ -79,7 +79,7 @@ func NewFile(o *cold.Object, path string, md *format.FileMetaData, s *Schema, un
 	perDay := unit.UnitsPerSecond() * 86400
 	f := File{
 		Path: path, Bytes: o.Meta.Bytes, Rows: o.Meta.Rows, Day: int32(floorDiv(o.Meta.MinTime, perDay)),
-		Fields: map[int32]FieldStats{}, Splits: splits(md), Joined: Joined(o),
+		Fields: map[int32]FieldStats{}, Splits: splits(md), Joined: Joined(o) && o.Kind != cold.Day,
 	}
 	if floorDiv(o.Meta.MaxTime, perDay) != int64(f.Day) {
 		f.Day, f.Days = 0, true

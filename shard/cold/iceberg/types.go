@@ -13,10 +13,13 @@ import (
 // Format is a version of Iceberg's table format: 2 or 3.
 type Format int
 
+// Daily reports whether a table is shown by days: those that were joined.
+func Daily(t *schema.Table) bool { return t.Options[schema.OptionIceberg] == schema.IcebergDaily }
+
 // FormatOf returns the format in which a table is shown, or 0 if it is not.
 func FormatOf(t *schema.Table) Format {
 	switch t.Options[schema.OptionIceberg] {
-	case "v2":
+	case "v2", schema.IcebergDaily:
 		return 2
 	case "v3":
 		return 3

@@ -121,6 +121,16 @@ func (b *builder) compaction(j *job, tables map[uint64]*store.CutTable, limit in
 	for i := range j.inputs {
 		c.Inputs = append(c.Inputs, compaction.Input{Meta: &j.inputs[i].Meta, Path: j.inputs[i].Path})
 	}
+	fill := func(t *store.CutTable) []segment.Fill {
+		if t.Merge != query.Append && !j.whole {
+			return nil // a null may be replaced by a value of another object
+		}
+		fills := iceberg.Fills(t.Def.Table)
+		if j.whole {
+			return fills
+		}
+		return compaction.FillsOf(fills, c.Inputs)
+	}
 	take := make(map[uint64]*compaction.Table, len(j.tables))
 	for id, of := range j.tables {
 		t := tables[id]
@@ -129,7 +139,7 @@ func (b *builder) compaction(j *job, tables map[uint64]*store.CutTable, limit in
 			// A shared file cannot be divided within a table, and other engines cannot read one.
 			Own: of.bytes >= b.split && t.Def.Physical == "" || of.bytes > limit || !j.shared && t.Merge != query.Append ||
 				iceberg.FormatOf(t.Def.Table) != 0,
-			Fill: compaction.FillsOf(iceberg.Fills(t.Def.Table), c.Inputs),
+			Fill: fill(t), Within: j.within, DropDeleted: j.whole, NoMarks: j.whole, Modes: j.modes,
 		}
 	}
 	c.Table = func(id uint64) *compaction.Table { return take[id] }
@@ -168,6 +178,9 @@ func (b *builder) stripe(ctx context.Context, m *segment.Meta, tables map[uint64
 		unit = t.Def.TimeIndex().Type.UnitsPerSecond()
 	}
 	o.Day = dayOf(m, unit)
+	if t := tables[m.TableID]; t != nil && t.Merge != query.Append {
+		o.Kind = cold.Merging
+	}
 	if err := b.tail(x.path, o); err != nil {
 		return built{}, err
 	}

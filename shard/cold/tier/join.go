@@ -52,6 +52,8 @@ type joinable struct {
 type toJoin struct {
 	table uint64
 	sets  []joinable
+	// ofDay, if not nil, describes a join of the rows of a day. The sets have only these objects.
+	ofDay *ofDay
 }
 
 // join joins objects if there are some that should be. What fails is tried again later: no rows wait for it, and other
@@ -72,7 +74,7 @@ func (m *Mover) join(ctx context.Context, term uint64) {
 		}
 		next := list[0]
 		list = list[1:]
-		err := m.joinSets(ctx, term, next.table, next.sets)
+		err := m.joinSets(ctx, term, &next)
 		if err == nil {
 			continue
 		}
@@ -154,6 +156,9 @@ func (m *Mover) pickJoins(most int) (list []toJoin) {
 			}
 		}
 	})
+	if m.cfg.MergingAllowed() {
+		list = m.pickDays(sets, tables, now)
+	}
 	for id, of := range m.dated(joinables(sets, tables), now) { // without the lock: a shard may have very many objects
 		shown := iceberg.NewJoiner(tables[id].Table)
 		if shown != nil && !m.cfg.IcebergJoinsAllowed() {
@@ -164,7 +169,7 @@ func (m *Mover) pickJoins(most int) (list []toJoin) {
 				!slices.ContainsFunc(s.objects, func(o *cold.Object) bool { return m.unread.has(o.Key, mono) })
 		})
 		if len(run) > 0 {
-			list = append(list, toJoin{id, run})
+			list = append(list, toJoin{table: id, sets: run})
 		}
 	}
 	slices.SortFunc(list, func(a, b toJoin) int {
@@ -172,7 +177,7 @@ func (m *Mover) pickJoins(most int) (list []toJoin) {
 	})
 	n := 0
 	for _, x := range list {
-		if n < most && m.cfg.Store.Status.Joinable(x.table) {
+		if n < most && (x.ofDay != nil && m.findModes(&x) || x.ofDay == nil && m.cfg.Store.Status.Joinable(x.table)) {
 			list[n] = x
 			n++
 		}
@@ -272,7 +277,8 @@ func findJoin(list []joinable, small int64, may func(run []joinable, s *joinable
 }
 
 // joinSets joins the objects of a table in some sets.
-func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinable) (err error) {
+func (m *Mover) joinSets(ctx context.Context, term uint64, x *toJoin) (err error) {
+	table, sets := x.table, x.sets
 	bytes, objects, cuts := int64(0), 0, make([]uint64, len(sets))
 	for i := range sets {
 		bytes, objects, cuts[i] = bytes+sets[i].bytes, objects+len(sets[i].objects), sets[i].cut
@@ -281,9 +287,11 @@ func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinabl
 	defer func() { ended(err) }()
 	last, _ := m.cuts()
 	m.at("join")
-	refused, err := m.cfg.Propose(ctx, &rules.Entry{Kind: rules.KindJoin, Join: &rules.Join{
-		Number: last + 1, Tables: []manifest.Joined{{TableID: table, Cuts: cuts}},
-	}})
+	j := &rules.Join{Number: last + 1, Tables: []manifest.Joined{{TableID: table, Cuts: cuts}}}
+	if x.ofDay != nil {
+		j.ByDay, j.Day = true, x.ofDay.day
+	}
+	refused, err := m.cfg.Propose(ctx, &rules.Entry{Kind: rules.KindJoin, Join: j})
 	if err = errors.Join(err, refused); err != nil {
 		return err
 	}
@@ -295,7 +303,7 @@ func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinabl
 		m.drop()
 		err = errors.Join(err, vfs.RemoveFiles(m.cfg.FS, m.build.dir))
 	}()
-	a, err := m.beginJoin(ctx, term, last+1, table, sets)
+	a, err := m.beginJoin(ctx, term, last+1, x)
 	if err != nil {
 		return err
 	}
@@ -303,7 +311,7 @@ func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinabl
 	if err := m.store(ctx, a); err != nil {
 		return err
 	}
-	e := a.offloadJoin(table)
+	e := a.offloadJoin(table, x.ofDay != nil)
 	m.at("replace")
 	refused, err = m.cfg.Propose(ctx, &rules.Entry{Kind: rules.KindOffload, Offload: e})
 	if err = errors.Join(err, refused); err != nil {
@@ -315,12 +323,13 @@ func (m *Mover) joinSets(ctx context.Context, term, table uint64, sets []joinabl
 }
 
 // beginJoin fetches the objects of a join to files, and plans its jobs.
-func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets []joinable) (*attempt, error) {
+func (m *Mover) beginJoin(ctx context.Context, term, number uint64, of *toJoin) (*attempt, error) {
+	table, sets := of.table, of.sets
 	rows := &store.CutRows{}
 	m.cfg.Store.Status.Inspect(func(st *rules.State) {
 		if d := st.Tables[table]; d != nil {
 			x := st.Expired[table]
-			x.Order = x.Index // inputs have the index of their cut as their order
+			x.Order = joinOrder(x.Index, 0)
 			rows.Tables = []store.CutTable{{Def: d, To: math.MaxUint64, Expired: x}}
 		}
 	})
@@ -328,7 +337,7 @@ func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets 
 		return nil, fmt.Errorf("shard %d: join %d: table %d was dropped", m.cfg.ShardID, number, table)
 	}
 	version := uint32(0)
-	if shown := iceberg.NewJoiner(rows.Tables[0].Def.Table); shown != nil {
+	if shown := iceberg.NewJoiner(rows.Tables[0].Def.Table); shown != nil && of.ofDay == nil {
 		for i := range sets {
 			if !mayShow(shown, sets[:i], &sets[i]) {
 				return nil, fmt.Errorf("shard %d: join %d: the definition of table %d has changed", m.cfg.ShardID, number, table)
@@ -343,7 +352,7 @@ func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets 
 		for k := range sets[i].objects {
 			o := sets[i].objects[k]
 			meta := o.Meta
-			meta.ID, meta.Order = firstFetched+uint64(len(rows.Segments)), sets[i].index
+			meta.ID, meta.Order = firstFetched+uint64(len(rows.Segments)), joinOrder(sets[i].index, k)
 			path := filepath.Join(m.build.dir, meta.FileName())
 			if err := m.fetch(ctx, path, o); err != nil {
 				if object.Lost(err) {
@@ -355,12 +364,20 @@ func (m *Mover) beginJoin(ctx context.Context, term, number, table uint64, sets 
 		}
 	}
 	a := &attempt{
-		number: number, term: term, rows: rows, tables: map[uint64]*store.CutTable{table: &rows.Tables[0]},
-		jobs: plan(rows, jobBytes), version: version,
+		number: number, term: term, rows: rows, tables: map[uint64]*store.CutTable{table: &rows.Tables[0]}, version: version,
+	}
+	if of.ofDay != nil {
+		a.planDay(of)
+	} else {
+		a.jobs = plan(rows, jobBytes, m.build.split)
 	}
 	a.objects = make([][]cold.Object, len(a.jobs))
 	return a, nil
 }
+
+// joinOrder is the order of the k-th object of a set among the inputs of a join. index is where the cut of the set, or
+// an expiry, is in the log.
+func joinOrder(index uint64, k int) uint64 { return index<<16 | uint64(k) }
 
 // oldest returns the lowest version of the table among the objects of some sets.
 func oldest(sets []joinable) uint32 {
@@ -392,8 +409,8 @@ func (m *Mover) fetch(ctx context.Context, path string, o *cold.Object) (err err
 	return m.cfg.Compaction.Rest(ctx, began, o.Meta.Bytes)
 }
 
-// offloadJoin returns the entry's content for a join of a table.
-func (a *attempt) offloadJoin(table uint64) *rules.Offload {
+// offloadJoin returns the entry's content for a join of a table. All rows of a day may have been deleted.
+func (a *attempt) offloadJoin(table uint64, ofDay bool) *rules.Offload {
 	out, had := &rules.Offload{Number: a.number}, int64(0)
 	for i := range a.rows.Segments {
 		had += a.rows.Segments[i].Rows
@@ -406,7 +423,7 @@ func (a *attempt) offloadJoin(table uint64) *rules.Offload {
 		out.Objects = append(out.Objects, list...)
 	}
 	t.LeftOut = had - t.Kept
-	if len(out.Objects) > 0 {
+	if len(out.Objects) > 0 || ofDay {
 		out.Tables = []rules.Offloaded{t}
 	}
 	return out

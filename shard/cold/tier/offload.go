@@ -35,6 +35,8 @@ type attempt struct {
 	// version, if not 0, is the version of the table that the objects get: a join of objects that are shown as Iceberg
 	// keeps that of the former ones, so that each commit that knows these knows the new ones.
 	version uint32
+	// kind, if not Kept, is that of the objects.
+	kind cold.Kind
 	// objects are those of each job, in the order of the jobs. They are nil until all are stored.
 	objects [][]cold.Object
 }
@@ -128,7 +130,7 @@ func (m *Mover) begin(ctx context.Context, term uint64, open *manifest.Cut) erro
 		rows.Close()
 		return err
 	}
-	a.jobs = plan(rows, jobBytes)
+	a.jobs = plan(rows, jobBytes, m.build.split)
 	a.objects = make([][]cold.Object, len(a.jobs))
 	m.attempt = a
 	return nil
@@ -172,6 +174,9 @@ func (m *Mover) putAll(ctx context.Context, a *attempt, files []built) ([]cold.O
 	for i := range files {
 		if a.version != 0 {
 			files[i].object.Meta.SchemaVersion = a.version
+		}
+		if a.kind != cold.Kept {
+			files[i].object.Kind = a.kind
 		}
 		if err := m.put(ctx, a, &files[i]); err != nil {
 			return nil, err

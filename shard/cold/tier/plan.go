@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/shard/cold/iceberg"
+	"cordwood/shard/compaction"
 	"cordwood/shard/query"
 	"cordwood/shard/segment"
 	"cordwood/shard/store"
@@ -17,6 +19,9 @@ const (
 	jobBytes = 192 << 20
 	// jobInputs is the maximum number of segments that a job reads.
 	jobInputs = 64
+	// maxDays is the maximum number of days of a table in a cut that get objects of their own, if the rows of the table
+	// merge. Otherwise objects have several days.
+	maxDays = 128
 	// sharedJobs is the maximum number of jobs that read the same shared segments.
 	sharedJobs = 4
 )
@@ -31,6 +36,12 @@ type job struct {
 	tables map[uint64]size
 	// bytes and rows are those of the tables.
 	bytes, rows int64
+	// within, if not nil, are the times of the rows that are taken.
+	within *compaction.Within
+	// whole means that the inputs have all rows of these times, so marks of deletions are left out. The rows of an input
+	// merge as modes says for its order, if it is not nil.
+	whole bool
+	modes func(order uint64) query.Merge
 }
 
 // jobKey identifies segments whose rows may be in one object.
@@ -51,7 +62,8 @@ func (a jobKey) compare(b jobKey) int {
 }
 
 // plan divides the rows of a cut into jobs of about limit bytes. Tables with rows of several merge modes are left out.
-func plan(rows *store.CutRows, limit int64) (jobs []job) {
+// Tables with split bytes or more get objects of their own if their rows merge.
+func plan(rows *store.CutRows, limit, split int64) (jobs []job) {
 	all, byID := make(map[uint64]*store.CutTable, len(rows.Tables)), make(map[uint64]*store.CutTable, len(rows.Tables))
 	var bounds []uint64
 	for i := range rows.Tables {
@@ -77,17 +89,30 @@ func plan(rows *store.CutRows, limit int64) (jobs []job) {
 		}
 		groups[key] = append(groups[key], p)
 	}
-	own := ownFiles(rows)
+	own := ownFiles(rows, split)
+	days := daysOf(rows, all, own)
 	for i := range rows.Segments {
 		s := &rows.Segments[i]
 		add(partOf(s, byID, bounds))
 		for id, p := range mergingParts(s, all, own) {
-			add(p, mergingKey(s, id, all, bounds))
+			if id == 0 {
+				add(p, mergingKey(s, all, bounds))
+				continue
+			}
+			for _, key := range days[id].keys(id, p.spans[0]) {
+				add(p.share(days[id].count(p.spans[0])), key)
+			}
 		}
 	}
 	slices.SortFunc(keys, jobKey.compare)
 	for _, key := range keys {
+		from := len(jobs)
 		jobs = append(jobs, divide(groups[key], key.table == 0, limit)...)
+		if d := days[key.table]; d != nil {
+			for i := range jobs[from:] {
+				jobs[from+i].within = d.within(key)
+			}
+		}
 	}
 	for i := range jobs {
 		jobs[i].number = i
@@ -95,19 +120,122 @@ func plan(rows *store.CutRows, limit int64) (jobs []job) {
 	return jobs
 }
 
-// Rows that merge may be anywhere among the rows of their table, and later ones win. So all of a table's rows in a cut
-// are built in their order, whatever their days: by itself if one of its segments is its own, else with the other
-// tables whose segments are all shared.
+// Rows that merge may be anywhere among the rows of their table of a day, and later ones win. So all of a table's rows
+// of a day in a cut are built in their order, if the table gets objects of its own. Those of the other tables are built
+// together, whatever their days.
 
-// ownFiles returns the tables that have a segment of their own in a cut.
-func ownFiles(rows *store.CutRows) map[uint64]bool {
-	own := map[uint64]bool{}
+// ownFiles returns the tables that get objects of their own if their rows merge: they have a segment of their own in a
+// cut, much data, or are shown as Iceberg.
+func ownFiles(rows *store.CutRows, split int64) map[uint64]bool {
+	own, bytes := map[uint64]bool{}, map[uint64]int64{}
 	for i := range rows.Segments {
-		if s := &rows.Segments[i]; !s.Shared() {
+		s := &rows.Segments[i]
+		if !s.Shared() {
 			own[s.TableID] = true
+		}
+		for _, span := range spansOf(&s.Meta) {
+			if bytes[span.TableID] += bytesOf(&s.Meta, span); bytes[span.TableID] >= split {
+				own[span.TableID] = true
+			}
+		}
+	}
+	for i := range rows.Tables {
+		if d := rows.Tables[i].Def; iceberg.FormatOf(d.Table) != 0 {
+			own[d.ID] = true
 		}
 	}
 	return own
+}
+
+// tableDays divides the rows of a table by time: into days, or into spans of 2^shift days.
+type tableDays struct {
+	unit  int64 // of a day in the time index
+	shift int
+}
+
+// daysOf returns how the rows of tables are divided that merge and get objects of their own.
+func daysOf(rows *store.CutRows, tables map[uint64]*store.CutTable, own map[uint64]bool) map[uint64]*tableDays {
+	out := map[uint64]*tableDays{}
+	for id, t := range tables {
+		if t.Merge == query.Append || !own[id] {
+			continue
+		}
+		d := &tableDays{unit: 86400 * t.Def.TimeIndex().Type.UnitsPerSecond()}
+		for out[id] = d; !d.few(rows, t); d.shift++ {
+		}
+	}
+	return out
+}
+
+// few reports whether the rows of a table are in few spans.
+func (d *tableDays) few(rows *store.CutRows, t *store.CutTable) bool {
+	spans := map[int64]struct{}{}
+	for i := range rows.Segments {
+		s := &rows.Segments[i]
+		for _, span := range spansOf(&s.Meta) {
+			if span.TableID != t.Def.ID || !t.Has(span, s.Order) {
+				continue
+			}
+			if d.count(span) > maxDays {
+				return false
+			}
+			for _, key := range d.keys(t.Def.ID, span) {
+				spans[key.day] = struct{}{}
+			}
+		}
+	}
+	return len(spans) <= maxDays
+}
+
+// bounds returns the first and the last span of a segment's rows.
+func (d *tableDays) bounds(s segment.TableSpan) (from, to int64) {
+	return floorDiv(s.MinTime, d.unit) >> d.shift, floorDiv(s.MaxTime, d.unit) >> d.shift
+}
+
+// count returns the number of spans that a segment's rows may be in.
+func (d *tableDays) count(s segment.TableSpan) int64 {
+	from, to := d.bounds(s)
+	return to - from + 1
+}
+
+// keys returns the groups of a segment's rows.
+func (d *tableDays) keys(table uint64, s segment.TableSpan) (keys []jobKey) {
+	from, to := d.bounds(s)
+	for x := from; x <= to; x++ {
+		keys = append(keys, jobKey{table: table, day: x << d.shift, days: 1 << d.shift})
+	}
+	return keys
+}
+
+// within returns the times of a group.
+func (d *tableDays) within(key jobKey) *compaction.Within {
+	return &compaction.Within{From: times(key.day, d.unit), Last: lastBefore(key.day+key.days, d.unit)}
+}
+
+// times multiplies, and returns the lowest or the highest number if the product is beyond it.
+func times(day, unit int64) int64 {
+	switch {
+	case day > math.MaxInt64/unit:
+		return math.MaxInt64
+	case day < math.MinInt64/unit:
+		return math.MinInt64
+	}
+	return day * unit
+}
+
+// lastBefore returns the last time before a day.
+func lastBefore(day, unit int64) int64 {
+	if day > math.MaxInt64/unit {
+		return math.MaxInt64
+	}
+	return times(day, unit) - 1
+}
+
+// share returns a part of the rows, of which the size is estimated.
+func (p part) share(of int64) part {
+	p.spans, p.bytes = slices.Clone(p.spans), max(p.bytes/of, 1)
+	p.spans[0].Rows = max(p.spans[0].Rows/of, 1)
+	return p
 }
 
 // mergingParts returns what a segment has of tables whose rows merge: for each table that is built by itself, and
@@ -133,13 +261,9 @@ func mergingParts(s *store.Segment, tables map[uint64]*store.CutTable, own map[u
 	return out
 }
 
-// mergingKey returns with which other segments a part of mergingParts is built.
-func mergingKey(s *store.Segment, id uint64, tables map[uint64]*store.CutTable, bounds []uint64) jobKey {
-	key := jobKey{table: id, days: math.MaxInt64}
-	if id != 0 {
-		return key
-	}
-	key.from = rangeOf(s.Order, bounds)
+// mergingKey returns with which other segments the rows of tables that share objects are built.
+func mergingKey(s *store.Segment, tables map[uint64]*store.CutTable, bounds []uint64) jobKey {
+	key := jobKey{days: math.MaxInt64, from: rangeOf(s.Order, bounds)}
 	for _, span := range s.Tables {
 		if t := tables[span.TableID]; t != nil && t.Def.Physical != "" {
 			key.database, key.physical = t.Def.Database, t.Def.Physical
@@ -253,7 +377,9 @@ func (j *job) split(limit int64) (parts []job) {
 		t := j.tables[id]
 		last := len(parts) - 1
 		if last < 0 || parts[last].bytes+t.bytes > limit {
-			parts = append(parts, job{shared: j.shared, tables: map[uint64]size{}})
+			parts = append(parts, job{
+				shared: j.shared, tables: map[uint64]size{}, within: j.within, whole: j.whole, modes: j.modes,
+			})
 			last++
 		}
 		p := &parts[last]

@@ -132,12 +132,12 @@ func TestPlan(t *testing.T) {
 		},
 		"merging, of several days": {
 			cutOf([]segment.Meta{own(1, 1, 0, 5), own(1, 2, 1, 6), own(1, 3, 0, 70), own(1, 4, 1, 25)}, merging(1, 0, 9)),
-			[]string{"1 2 3: 1=81", "4: 1=25"},
+			[]string{"1 3: 1=75", "2 4: 1=31"},
 		},
 		"merging, in own and in shared segments": {
 			cutOf([]segment.Meta{shared(1, 0, 30, 1, 2, 3), own(2, 2, 1, 6), shared(3, 1, 30, 1, 2, 3)}, table(1, 0, 9),
 				merging(2, 0, 9), merging(3, 0, 9)),
-			[]string{"1: 1=10", "3: 1=10", "1 3: 3=20", "1 2 3: 2=26"},
+			[]string{"1: 1=10", "3: 1=10", "1 3: 3=20", "1: 2=10", "2 3: 2=16"},
 		},
 		"merging, shared, of several cuts": {
 			cutOf([]segment.Meta{shared(1, 0, 20, 1, 2), shared(4, 1, 20, 1, 2), shared(7, 0, 20, 1, 2)},
@@ -152,7 +152,7 @@ func TestPlan(t *testing.T) {
 		"nothing": {cutOf(nil, table(1, 3, 9)), nil},
 	} {
 		var got []string
-		for _, j := range plan(x.cut, 100) {
+		for _, j := range plan(x.cut, 100, 1<<30) {
 			var in, of []string
 			for i := range j.inputs {
 				in = append(in, fmt.Sprint(j.inputs[i].ID))
@@ -228,7 +228,7 @@ func TestBuildParts(t *testing.T) {
 		for i := range cut.Tables {
 			byID[cut.Tables[i].Def.ID] = &cut.Tables[i]
 		}
-		jobs := plan(cut, jobBytes)
+		jobs := plan(cut, jobBytes, 1<<30)
 		if len(jobs) != 1 {
 			t.Fatalf("shared %t: %d jobs", isShared, len(jobs))
 		}

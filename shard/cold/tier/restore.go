@@ -94,7 +94,7 @@ func (m *Mover) putSetAnew(ctx context.Context, term, number uint64, lost []cold
 	for i := range rows.Tables {
 		byID[rows.Tables[i].Def.ID] = &rows.Tables[i]
 	}
-	jobs := plan(rows, jobBytes)
+	jobs := plan(rows, jobBytes, m.build.split)
 	for i := range jobs {
 		if !jobs[i].mayMake(lost) {
 			continue
