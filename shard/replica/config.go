@@ -94,6 +94,9 @@ type Config struct {
 	// while the group has other members, unless TrailingLogs requires more. A member that lacks no
 	// more than these entries catches up from the log alone. The default value is 256 MiB.
 	TrailingBytes int64
+	// KeepLog, if set, returns the first entry that somebody still wants to read with Committed, or 0. The entries from
+	// there on stay in the log, up to TrailingBytes, also in a group with only this node. It must not block.
+	KeepLog func() uint64
 	// MaxEntryBytes is the maximum size of an entry that Propose accepts. The default value is the
 	// constant MaxEntryBytes, which is also the highest permitted value.
 	MaxEntryBytes int

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -13,7 +14,7 @@ import (
 	"cordwood/shard/replica/wire"
 )
 
-// CreateConfig configures Create. All fields are required.
+// CreateConfig configures Create. All fields but Commands are required.
 type CreateConfig struct {
 	Dir    string
 	Log    raftlog.Kind
@@ -21,6 +22,9 @@ type CreateConfig struct {
 	// Index and Term are those of the last entry in the state. State writes what FSM.Snapshot would persist of it.
 	Index, Term uint64
 	State       func(w io.Writer) error
+	// Commands, if set, calls f with the commands that are in the log behind the state, in order. f keeps them until
+	// Commands returns.
+	Commands func(f func(command []byte) error) error
 }
 
 // Create makes a member, the only one of a new group that continues from a state. Dir must not exist, or be empty. No
@@ -56,7 +60,48 @@ func Create(cfg CreateConfig) (err error) {
 		return err
 	}
 	alone := raft.Configuration{Servers: []raft.Server{voter(cfg.NodeID)}}
-	return storeState(snaps, alone, cfg.NodeID, cfg.Index, cfg.Term, cfg.State)
+	if err := storeState(snaps, alone, cfg.NodeID, cfg.Index, cfg.Term, cfg.State); err != nil || cfg.Commands == nil {
+		return err
+	}
+	a := appender{log: log, index: cfg.Index, term: cfg.Term}
+	if err := cfg.Commands(a.add); err != nil {
+		return err
+	}
+	return a.flush()
+}
+
+// appender appends commands to a log, some at a time.
+type appender struct {
+	log         *raftlog.Log
+	index, term uint64
+	bytes       int
+	waiting     []*raft.Log
+}
+
+const (
+	// appendEntries and appendBytes limit what is appended by one write.
+	appendEntries = 1024
+	appendBytes   = 4 << 20
+)
+
+func (a *appender) add(command []byte) error {
+	a.index++
+	a.waiting = append(a.waiting, &raft.Log{
+		Index: a.index, Term: a.term, Type: raft.LogCommand, Data: command, AppendedAt: time.Now(),
+	})
+	if a.bytes += len(command); a.bytes < appendBytes && len(a.waiting) < appendEntries {
+		return nil
+	}
+	return a.flush()
+}
+
+func (a *appender) flush() error {
+	if len(a.waiting) == 0 {
+		return nil
+	}
+	err := a.log.StoreLogs(a.waiting)
+	a.waiting, a.bytes = nil, 0
+	return err
 }
 
 // storeState stores a snapshot of a state, with the members of the group.

@@ -218,6 +218,9 @@ func (o *opening) start() (err error) {
 	if err := r.log.CountCovered(covered); err != nil {
 		return err
 	}
+	if cfg.KeepLog != nil {
+		r.log.Keep(cfg.KeepLog, cfg.TrailingBytes)
+	}
 	conf := raftConfig(cfg)
 	conf.Logger = o.logger
 	if cfg.Bootstrap {

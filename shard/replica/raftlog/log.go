@@ -30,6 +30,9 @@ type Log struct {
 	sealed bool
 	// history prevents applied entries from being removed; it is nil until Protect.
 	history *History
+	// keep returns the first entry that somebody wants to read, or 0, and keepBytes limits what stays for it.
+	keep      func() uint64
+	keepBytes int64
 
 	mu      sync.Mutex // guards the fields below; held for moments only
 	sizes   sizes
@@ -222,12 +225,32 @@ func (s *Log) EntriesWithin(bytes int64, last uint64) uint64 {
 	return last - min(last, s.sizes.from(bytes))
 }
 
+// Keep makes DeleteRange keep entries at the beginning of the log from an index on, unless the log has more than some
+// bytes from there on. It must be called before raft runs. first returns the index, or 0; it must not block.
+func (s *Log) Keep(first func() uint64, bytes int64) { s.keep, s.keepBytes = first, bytes }
+
+// kept returns the last entry that may be deleted of those up to an index, if the log ends at last.
+func (s *Log) kept(to, last uint64) uint64 {
+	if s.keep == nil || to >= last { // the whole log is deleted if a snapshot takes its place
+		return to
+	}
+	if first := s.keep(); first > 0 {
+		return min(to, max(first-1, last-s.EntriesWithin(s.keepBytes, last)))
+	}
+	return to
+}
+
 // DeleteRange deletes entries at one end of the log. It refuses to delete applied entries (see
-// History) unless a snapshot covers them.
+// History) unless a snapshot covers them. At the beginning of the log it may delete fewer; see Keep.
 func (s *Log) DeleteRange(from, to uint64) error {
 	first, last, err := s.Bounds()
 	if err != nil {
 		return err
+	}
+	if from <= first {
+		if to = s.kept(to, last); to < from {
+			return nil
+		}
 	}
 	if err := s.history.mayDelete(from, to, last); err != nil {
 		s.guard.Latch(err)
