@@ -30,6 +30,8 @@ const (
 	checkWait = time.Minute
 	// minCache is the smallest default size of the cache, unless that is more than half of the disk.
 	minCache = 10 << 30
+	// logTurns is how many shards store their log at the same time: each takes about three times 4 MiB of memory.
+	logTurns = 8
 )
 
 // objectStorage is the object storage for old rows. Rows are read from it at any time. None are stored in it before a
@@ -38,8 +40,9 @@ type objectStorage struct {
 	// once sends each request once; guard repeats them.
 	once  bucket.Bucket
 	guard *bucket.Guard
-	// forRows is where the shards store rows.
-	forRows bucket.Bucket
+	// forRows is where the shards store rows, forLog where they store their log, as many at a time as logTurns allows.
+	forRows, forLog bucket.Bucket
+	logTurns        chan struct{}
 	// note is the file that says which directory the location was, if it is one.
 	note string
 	// dir is the folder of the cache.
@@ -84,7 +87,9 @@ func (n *node) openObjectStorage() error {
 	if cfg.UploadRate > 0 {
 		pace = install.NewRate(int64(cfg.UploadRate))
 	}
-	o.forRows = bucket.Paced(checkedBucket{o.guard.WithWrites(moverWrites), o.checked}, pace)
+	o.forLog = checkedBucket{o.guard.WithWrites(moverWrites), o.checked}
+	o.forRows = bucket.Paced(o.forLog, pace)
+	o.logTurns = make(chan struct{}, logTurns)
 	if n.cfg.Has(config.RoleShard) {
 		if err := n.openCache(o); err != nil {
 			return err
@@ -157,6 +162,7 @@ func (n *node) tier() *tier.Tier {
 		CutBytes: int64(n.cfg.Objects.UploadBytes), UploadAfter: n.cfg.Objects.UploadAfter,
 		LocalFor: n.cfg.Objects.LocalFor, Every: min(time.Minute, n.cfg.Objects.UploadAfter),
 		StateEvery: n.cfg.Objects.StateEvery(),
+		LogEvery:   n.cfg.Objects.Log, LogBucket: n.objects.forLog, LogTurns: n.objects.logTurns,
 	}
 }
 

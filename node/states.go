@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -28,13 +29,17 @@ func AccessName(cluster string, index uint64) string { return fmt.Sprintf("%s/%d
 
 // metadataStore stores the state of the metadata in object storage while this node leads their group.
 type metadataStore struct {
-	n       *node
-	place   states.Place
-	claim   *states.Claim
-	every   time.Duration
-	term    uint64 // of the state that was stored last
-	index   uint64
-	failing string
+	n     *node
+	place states.Place
+	claim *states.Claim
+	// every is how often it is seen whether the metadata have changed, aliveEvery how often it is noted that the cluster
+	// runs, and noted when it was.
+	every, aliveEvery time.Duration
+	noted             time.Time
+	// index and term are those of the metadata that were looked at last, sum is the checksum of what was stored.
+	index, term uint64
+	sum         [sha256.Size]byte
+	failing     string
 	// behind is when storing began to fail, in nanoseconds since 1970; 0 if it does not fail.
 	behind atomic.Int64
 }
@@ -48,7 +53,7 @@ func (n *node) storeMetadata() {
 	cluster, _ := n.data.Cluster()
 	s := &metadataStore{
 		n: n, place: states.Place{Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster},
-		every: n.cfg.Objects.StateEvery(),
+		every: n.cfg.Objects.MetadataEvery(), aliveEvery: n.cfg.Objects.StateEvery(),
 	}
 	s.claim = states.NewClaim(states.ClaimConfig{
 		Place: s.place, Node: n.describe(), Now: time.Now, Monotonic: func() time.Duration { return time.Since(n.begin) },
@@ -106,10 +111,7 @@ func (s *metadataStore) run(ctx context.Context) error {
 // leadsIn returns the term in which this node leads the metadata at a moment after the call.
 func (s *metadataStore) leadsIn(ctx context.Context) (term uint64, err error) {
 	at, err := s.n.member.ReadIndex(ctx, &metapb.ReadIndexRequest{})
-	if err != nil {
-		return 0, err
-	}
-	return at.Term, nil
+	return at.GetTerm(), err
 }
 
 // checkRivals returns an error if this node does not lead the metadata, or if another cluster with the same id uses the
@@ -126,18 +128,32 @@ func (s *metadataStore) checkRivals(ctx context.Context) error {
 func (s *metadataStore) step(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
-	if err := s.place.CheckOwner(ctx); err != nil {
-		return err
-	}
-	if err := s.place.SetAlive(ctx, states.Alive{Written: time.Now().UTC(), Every: s.every.Seconds()}); err != nil {
-		return err
+	if time.Since(s.noted) >= s.aliveEvery {
+		if err := s.place.CheckOwner(ctx); err != nil {
+			return err
+		}
+		err := s.place.SetAlive(ctx, states.Alive{Written: time.Now().UTC(), Every: s.aliveEvery.Seconds()})
+		if err != nil {
+			return err
+		}
+		s.noted = time.Now()
 	}
 	if err := s.checkRivals(ctx); err != nil {
 		return err
 	}
-	e, err := s.n.member.Export()
-	if err != nil || e.Index == s.index && e.Term == s.term {
+	at, err := s.n.member.ReadIndex(ctx, &metapb.ReadIndexRequest{})
+	if err != nil || at.Index == s.index && at.Term == s.term {
 		return err
+	}
+	e, err := s.n.member.Export()
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(e.Plain)
+	sum = sha256.Sum256(append(sum[:], e.Access...))
+	if s.term == at.Term && sum == s.sum { // for example because a command was refused
+		s.index = e.Index
+		return nil
 	}
 	m := states.Metadata{Plain: e.Plain}
 	if source := s.n.protection.secret; source != nil {
@@ -150,6 +166,6 @@ func (s *metadataStore) step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.index, s.term = e.Index, e.Term
+	s.index, s.term, s.sum = e.Index, at.Term, sum
 	return nil
 }

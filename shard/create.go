@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Creation describes a replica that Create makes. All fields are required.
+// Creation describes a replica that Create makes. All fields but Log are required.
 type Creation struct {
 	// Dir is the folder of the shard. It must not exist.
 	Dir         string
@@ -24,6 +24,8 @@ type Creation struct {
 	NodeID      string
 	// State has no segments: all rows are in object storage.
 	State *manifest.State
+	// Log, if set, calls f with the entries that are in the log behind the state, in order.
+	Log func(f func(entry []byte) error) error
 }
 
 // Create makes the only replica of a shard from a state. If it is interrupted, remove the folder.
@@ -59,6 +61,7 @@ func (c *Creation) create() error {
 	return replica.Create(replica.CreateConfig{
 		Dir: filepath.Join(c.Dir, store.RaftDirName), Log: raftlog.WAL, NodeID: c.NodeID,
 		Index: c.State.AppliedIndex, Term: c.State.AppliedTerm,
-		State: func(w io.Writer) error { return writeSnapshot(w, c.ID, c.State) },
+		State:    func(w io.Writer) error { return writeSnapshot(w, c.ID, c.State) },
+		Commands: c.Log,
 	})
 }

@@ -25,6 +25,7 @@ import (
 
 	"cordwood/proto/metapb"
 	"cordwood/proto/schemapb"
+	"cordwood/shard/cold/states"
 	"cordwood/shard/cold/tier"
 	"cordwood/shard/handoff"
 	"cordwood/shard/install"
@@ -146,6 +147,15 @@ func newShard(cfg Config) *Shard {
 			"storage, on the leader of the shard; 0 if none wait.", func() float64 { return s.mover.UploadLag().Seconds() })
 		s.metrics.Gauge("cordwood_cold_state_lag_seconds", "For how long the state of the shard in object storage has been "+
 			"outdated, on the leader of the shard; 0 if it is not.", func() float64 { return s.mover.StateLag().Seconds() })
+		s.metrics.Gauge("cordwood_cold_log_lag_seconds", "For how long entries of the log have waited that should go to "+
+			"object storage, on the leader of the shard; 0 if none wait.", func() float64 { return s.mover.LogLag().Seconds() })
+		s.metrics.Gauge("cordwood_cold_log_gap", "1 if the log in object storage lacks entries whose rows are in no object, "+
+			"on the leader of the shard.", func() float64 {
+			if s.mover.LogGap() {
+				return 1
+			}
+			return 0
+		})
 	}
 	s.store.Gauges(s.metrics)
 	s.metrics.Gauge("cordwood_shard_queue_bytes", "Bytes of writes that wait for the log.",
@@ -170,13 +180,25 @@ func (s *Shard) newMover() *tier.Mover {
 			changed := s.replica.LeadsChanged()
 			return s.replica.LeadsInTerm(), changed
 		},
-		Barrier:  func(ctx context.Context) error { _, err := s.ReadBarrier(ctx); return err },
-		Alone:    s.alone,
-		HandOver: func(ctx context.Context) error { return s.StepDown(ctx) },
-		Flush:    s.schedule.flush, Propose: s.propose, Room: func() bool { return c.Space() == store.SpaceOK },
+		Barrier:   func(ctx context.Context) error { _, err := s.ReadBarrier(ctx); return err },
+		Alone:     s.alone,
+		HandOver:  func(ctx context.Context) error { return s.StepDown(ctx) },
+		LogBounds: func() (uint64, uint64, error) { return s.replica.LogBounds() },
+		Committed: s.committed, LogBytesAfter: func(index uint64) int64 { return s.replica.LogBytesAfter(index) },
+		Flush: s.schedule.flush, Propose: s.propose, Room: func() bool { return c.Space() == store.SpaceOK },
 		Clock: func() time.Time { return time.Unix(0, s.clock.entryTime()) },
 		Now:   c.Now, Monotonic: c.Monotonic, Logger: c.Logger, At: c.atStep,
 	})
+}
+
+// committed returns committed entries for the log in object storage.
+func (s *Shard) committed(from uint64, maxBytes int) ([]states.LogEntry, error) {
+	list, err := s.replica.Committed(from, maxBytes)
+	entries := make([]states.LogEntry, len(list))
+	for i, e := range list {
+		entries[i] = states.LogEntry(e)
+	}
+	return entries, err
 }
 
 // alone reports whether this replica is the only voter.
@@ -238,6 +260,10 @@ func (s *Shard) open() (err error) {
 	if s.cfg.Transport != nil {
 		progress = s.askProgress
 	}
+	var keepLog func() uint64
+	if s.mover != nil {
+		keepLog = s.mover.KeepLog
+	}
 	member, err := replica.Open(replica.Config{
 		Group: fmt.Sprintf("shard-%d", s.cfg.ID), NodeID: s.cfg.NodeID, Dir: filepath.Join(s.cfg.Dir, store.RaftDirName),
 		Store: s.cfg.LogStore, FSM: fsm{s}, Bootstrap: s.cfg.Bootstrap, Founders: s.cfg.Founders, Transport: s.cfg.Transport,
@@ -245,6 +271,7 @@ func (s *Shard) open() (err error) {
 		Logger:   s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 		TrailingBytes: s.cfg.TrailingBytes, TrailingLogs: s.cfg.trailing, HeartbeatTimeout: s.cfg.heartbeat,
+		KeepLog: keepLog,
 	})
 	if err != nil {
 		return err

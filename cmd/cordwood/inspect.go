@@ -47,6 +47,7 @@ determines its kind:
   shards/1/INCARNATION          the incarnation of the shard
   shards/1/GIVENUP              segments whose rows were given up
   shards/1/HOTSINCE             since when tables have rows that are not in object storage
+  shards/1/LOGFROM              from where on their rows are in the log in object storage
   shards/1/MANIFEST             the live segments of a shard
   shards/1                      the log of a shard: the writes not yet in segments
   shards/1/segments/*.parquet   segments
@@ -147,7 +148,7 @@ func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) 
 var textFiles = []string{
 	"IDENTITY", "PEERS", node.StorageFile, node.CrashFile, node.LastCrashFile, marks.FileName, "INCARNATION",
 	"RECOVERED", "RECOVERING", store.FlushingFile,
-	store.CompactingFile, store.GivenUpFile, tier.HotSinceFile,
+	store.CompactingFile, store.GivenUpFile, tier.HotSinceFile, tier.LogFromFile,
 	"cordwood-backups.json",
 }
 

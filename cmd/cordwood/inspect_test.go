@@ -18,6 +18,7 @@ func TestInspectSmallFiles(t *testing.T) {
 		"STORAGE":               {"{}\n", "{}\n", ""},
 		"GIVENUP":               {"{}\n", "{}\n", ""},
 		"HOTSINCE":              {"cordwood hot since 1\n", "cordwood hot since 1\n", ""},
+		"LOGFROM":               {"cordwood log from 1\n", "cordwood log from 1\n", ""},
 		"MARKS":                 {"cordwood marks 1\n", "cordwood marks 1\n", ""},
 		"INCARNATION":           {"incarnation 1\n", "incarnation 1\n", ""},
 		"FLUSHING":              {"table 7\n", "table 7\n", ""},

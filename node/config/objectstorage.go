@@ -30,6 +30,8 @@ type ObjectStorage struct {
 	UploadBytes ByteSize
 	// UploadRate is the maximum number of bytes of objects that this node sends in a second; 0 means any number.
 	UploadRate ByteSize
+	// Log is how often the log of the shards and the metadata are stored; 0 means that the log is not stored.
+	Log time.Duration
 	// IcebergEvery is how often tables with the option iceberg are committed. Default 10m.
 	IcebergEvery time.Duration
 }
@@ -70,6 +72,9 @@ func (o *ObjectStorage) flags(fs *pflag.FlagSet) {
 		"stay on local disks too, by their time index; 0: always")
 	durationVar(fs, &o.IcebergEvery, "object-storage-iceberg-every", defaultIcebergEvery, "how often tables with the "+
 		"option iceberg are committed as Apache Iceberg, if they have changed")
+	durationVar(fs, &o.Log, "object-storage-log", 0, "how often the log and the metadata are stored in object storage, "+
+		"so that no more is lost if all disks are lost, such as 10s; 0: rows go there after --object-storage-upload-after, "+
+		"metadata every 10m")
 	o.UploadBytes = defaultUploadBytes
 	fs.Var(&o.UploadBytes, "object-storage-upload-bytes", "size of the segments of a table in one shard from which its "+
 		"rows go to object storage before that time")
@@ -109,6 +114,7 @@ func (o *ObjectStorage) check(f *faults) {
 			{"upload-bytes", o.UploadBytes != defaultUploadBytes},
 			{"upload-rate", o.UploadRate != 0},
 			{"iceberg-every", o.IcebergEvery != defaultIcebergEvery},
+			{"log", o.Log != 0},
 		} {
 			if s.set {
 				f.add("--object-storage-%s has no effect without --object-storage-url: set both or neither", s.flag)
@@ -137,6 +143,9 @@ func (o *ObjectStorage) check(f *faults) {
 	if o.IcebergEvery < time.Second {
 		f.add("--object-storage-iceberg-every %s: want at least 1s", o.IcebergEvery)
 	}
+	if o.Log != 0 && o.Log < time.Second {
+		f.add("--object-storage-log %s: want at least 1s, or 0", o.Log)
+	}
 	if o.UploadAfter < time.Second {
 		f.add("--object-storage-upload-after %s: want at least 1s", o.UploadAfter)
 	}
@@ -144,6 +153,14 @@ func (o *ObjectStorage) check(f *faults) {
 
 // StateEvery is how often the states of the metadata and of shards are stored, if they have changed.
 func (o *ObjectStorage) StateEvery() time.Duration { return min(10*time.Minute, o.UploadAfter) }
+
+// MetadataEvery is how often it is seen whether the metadata have changed.
+func (o *ObjectStorage) MetadataEvery() time.Duration {
+	if o.Log > 0 {
+		return min(o.Log, o.StateEvery())
+	}
+	return o.StateEvery()
+}
 
 // Root returns the absolute location of the keys of objects, as other programs name it, without a slash at the end.
 func (o *ObjectStorage) Root() string {

@@ -46,6 +46,9 @@ func TestObjectStorage(t *testing.T) {
 		{"--object-storage-url=s3://logs --object-storage-upload-rate=1KiB", "upload-rate 1KiB: want at least 1MiB, or 0"},
 		{"--object-storage-iceberg-every=1m", "--object-storage-iceberg-every has no effect without --object-storage-url"},
 		{"--object-storage-upload-rate=1MiB", "--object-storage-upload-rate has no effect without --object-storage-url"},
+		{"--object-storage-log=10s", "--object-storage-log has no effect without --object-storage-url"},
+		{"--object-storage-url=s3://logs --object-storage-log=10s", ""},
+		{"--object-storage-url=s3://logs --object-storage-log=10ms", "--object-storage-log 10ms: want at least 1s, or 0"},
 		{"--object-storage-url=s3://logs --object-storage-local-for=-1s", "local-for -1s: want a positive duration, or 0"},
 		{"--object-storage-url=s3://logs --object-storage-upload-after=0s", "upload-after 0s: want at least 1s"},
 	} {

@@ -311,7 +311,7 @@ func TestOwnFiles(t *testing.T) {
 	}
 	for _, name := range []string{
 		"../../IDENTITY", "notes.txt", "INCARNATION", "RECOVERED", store.FlushingFile, store.CompactingFile,
-		store.GivenUpFile, tier.HotSinceFile,
+		store.GivenUpFile, tier.HotSinceFile, tier.LogFromFile,
 		"../../cache/033841ae824434d3daad796bb1443af4.map", "../../cache/033841ae824434d3daad796bb1443af4.parquet",
 	} {
 		if err := os.WriteFile(filepath.Join(shard, name), []byte("{}"), 0o600); err != nil {

@@ -138,7 +138,7 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 	}
 	for _, name := range []string{
 		"INCARNATION", "RECOVERED", "raft/FENCED", "raft/JOINING", store.FlushingFile, store.CompactingFile,
-		store.GivenUpFile, tier.HotSinceFile,
+		store.GivenUpFile, tier.HotSinceFile, tier.LogFromFile,
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
 			d.know(file)

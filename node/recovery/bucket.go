@@ -82,6 +82,9 @@ func fromBucket(ctx context.Context, cfg BucketConfig, p *printer) error {
 	if err := l.lookForObjects(ctx); err != nil {
 		return err
 	}
+	if err := l.readLogs(ctx); err != nil {
+		return err
+	}
 	// The folder is made first: an error of it changes nothing in the bucket.
 	data, err := l.plan()
 	if err != nil || data == nil {
@@ -245,6 +248,7 @@ func (l *lost) create(ctx context.Context, data *node.Offline) error {
 		}
 		err := shard.Create(shard.Creation{
 			Dir: shardDir(data, s.id), ID: s.id, Incarnation: incarnation, NodeID: data.NodeID, State: s.state,
+			Log: func(f func([]byte) error) error { return l.replay(ctx, s, f) },
 		})
 		if err != nil {
 			return err

@@ -27,6 +27,9 @@ type lostCluster struct {
 	t     *testing.T
 	dir   string
 	place states.Place
+	// state is the newest state of the shard, logFrom from where on it needs the log.
+	state   *manifest.State
+	logFrom uint64
 }
 
 const lostObject = "c1/data/1/1/20000/1-1-2-00000000000000aa.parquet"
@@ -60,6 +63,7 @@ func loseCluster(t *testing.T) *lostCluster {
 		},
 	}}}}
 	l.storeShard(st)
+	l.state = st
 	rows := bucket.Content{Body: strings.NewReader("rows"), Size: 4}
 	if err := l.place.Bucket.Put(t.Context(), lostObject, rows); err != nil {
 		t.Fatal(err)
@@ -97,7 +101,7 @@ func (l *lostCluster) storeMetadata(p states.Place) {
 
 func (l *lostCluster) storeShard(st *manifest.State) {
 	l.t.Helper()
-	h := states.Header{Shard: 1, Incarnation: 1, Index: st.AppliedIndex, Term: st.AppliedTerm}
+	h := states.Header{Shard: 1, Incarnation: 1, Index: st.AppliedIndex, Term: st.AppliedTerm, LogFrom: l.logFrom}
 	if err := l.place.Put(l.t.Context(), h, st.WithoutLocal().Encode()); err != nil {
 		l.t.Fatal(err)
 	}

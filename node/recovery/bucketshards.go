@@ -26,6 +26,7 @@ type lostShard struct {
 	state           *manifest.State
 	tables          []*schemapb.Table
 	dropped         []uint64
+	log             lostLog
 }
 
 // readShard reads the newest state of a shard.
@@ -36,10 +37,12 @@ func (l *lost) readShard(ctx context.Context, id uint32, list []states.Stored) e
 		return err
 	}
 	s := lostShard{id: id, incarnation: h.Incarnation, written: h.Written}
+	s.log.from, s.log.without = h.LogFrom, h.LogWithout
 	if s.state, err = manifest.DecodeState("the state of "+name, body); err != nil {
 		return err
 	}
 	s.state = s.state.WithoutLocal()
+	s.log.applied, s.log.term, s.log.covered = s.state.AppliedIndex, s.state.AppliedTerm, coveredBy(s.state)
 	for _, t := range s.state.Tables {
 		def, err := t.Decode()
 		if err != nil {
@@ -126,6 +129,7 @@ func (s *lostShard) forget(missing map[string]bool) {
 type recoveredTable struct {
 	def         *schemapb.Table
 	rows        int64
+	logged      int64
 	objects     int
 	newest      int64
 	stateOldest time.Time
@@ -148,6 +152,7 @@ func (l *lost) print() {
 			if s.written.Before(t.stateOldest) {
 				t.stateOldest = s.written
 			}
+			t.logged += s.log.rows[def.Id]
 		}
 		s.each(func(o *cold.Object) {
 			for _, span := range o.Spans() {
@@ -163,8 +168,17 @@ func (l *lost) print() {
 		return strings.Compare(a.name(), b.name())
 	})
 	for _, t := range list {
+		if t.rows == 0 && t.logged > 0 {
+			l.p.line("  table %s: %d rows in the log", t.name(), t.logged)
+			continue
+		}
 		if t.rows == 0 {
 			l.p.line("  table %s: no rows in objects%s", t.name(), t.why())
+			continue
+		}
+		if t.logged > 0 {
+			l.p.line("  table %s: %d rows in %s, and %d rows in the log", t.name(), t.rows, words.Count(t.objects, "object"),
+				t.logged)
 			continue
 		}
 		l.p.line("  table %s: %d rows in %s, the newest of %s, as of %s", t.name(), t.rows,
@@ -176,8 +190,7 @@ func (l *lost) print() {
 	default:
 		l.p.line("  users, roles, grants and tokens as of %s", stamp(l.written))
 	}
-	l.p.line("WARNING: rows that were not in object storage are lost: those that were written in the last hour or so, " +
-		"and those of tables with cold='false'. Use a backup for these.")
+	l.printLogs()
 }
 
 func (t *recoveredTable) name() string { return schema.TableLabel(t.def.Database, t.def.Name) }

@@ -23,7 +23,9 @@ type Metrics struct {
 	// ColdMismatches counts offloads whose objects do not have the rows of their cut.
 	ColdMismatches prometheus.Counter
 	// coldJoined counts objects in whose place others have come with the rows of several.
-	coldJoined                   prometheus.Counter
+	coldJoined prometheus.Counter
+	// coldLogBytes counts the bytes of the log in object storage.
+	coldLogBytes                 prometheus.Counter
 	compactions                  *prometheus.CounterVec
 	flushes                      *prometheus.CounterVec
 	flushSeconds, compactSeconds prometheus.Histogram
@@ -62,6 +64,8 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 		"Sets of objects that were refused because they did not have the rows of their cut.")
 	m.coldJoined = counter("cordwood_cold_joined_objects_total",
 		"Objects that were joined to larger ones, on each replica.")
+	m.coldLogBytes = counter("cordwood_cold_log_bytes_total",
+		"Bytes of the log of the shard that this replica stored in object storage.")
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 		m.all = append(m.all, h)

@@ -99,6 +99,9 @@ func (tb *Tables) mixedWarnings() (out []string) {
 	return out
 }
 
+// LogShipped counts bytes of the log that were stored in object storage.
+func (st *Status) LogShipped(bytes int64) { st.tables.metrics.coldLogBytes.Add(float64(bytes)) }
+
 // Joinable reports whether the objects of a table may be joined. They may not while it is being copied to other shards,
 // or if rows of it merge or cannot be written to segments.
 func (st *Status) Joinable(id uint64) bool {

@@ -22,6 +22,7 @@ const (
 
 	kindShard    = 1
 	kindMetadata = 2
+	kindLog      = 3
 )
 
 const (
@@ -43,6 +44,10 @@ type Header struct {
 	Written time.Time `json:"written"`
 	// Bytes is the length of the state before it was compressed.
 	Bytes int64 `json:"bytes"`
+	// LogFrom, if it is not 0, says that the log of the shard is shipped: all rows that are not in the state are in
+	// entries of the log from this index on, except those of the tables LogWithout.
+	LogFrom    uint64   `json:"log_from,omitempty"`
+	LogWithout []uint64 `json:"log_without,omitempty"`
 }
 
 // group names the group for messages.
@@ -65,16 +70,21 @@ func Encode(h *Header, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("the state of %s has a header of %d bytes and %d bytes, at most %d and %d are stored",
 			h.group(), len(text), len(body), maxHeader, maxBody)
 	}
-	b := append(make([]byte, 0, headLen+len(text)+len(body)/4), magic...)
-	b = binary.LittleEndian.AppendUint16(b, version)
 	kind := byte(kindShard)
 	if h.Shard == 0 {
 		kind = kindMetadata
 	}
+	return encodeFrame(kind, zstd.SpeedDefault, text, body)
+}
+
+// encodeFrame returns a file of a kind with a header and a body.
+func encodeFrame(kind byte, level zstd.EncoderLevel, head, body []byte) ([]byte, error) {
+	b := append(make([]byte, 0, headLen+len(head)+len(body)/4), magic...)
+	b = binary.LittleEndian.AppendUint16(b, version)
 	b = append(b, kind, 0)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(text)))
-	b = append(b, text...)
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(head)))
+	b = append(b, head...)
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level))
 	if err != nil {
 		return nil, err
 	}
@@ -88,45 +98,67 @@ func Encode(h *Header, body []byte) ([]byte, error) {
 
 // Decode checks the file of a state. name is its source, for errors.
 func Decode(name string, b []byte) (h Header, body []byte, err error) {
-	damaged := func(format string, args ...any) (Header, []byte, error) {
-		return Header{}, nil, fmt.Errorf("%s is damaged: "+format, append([]any{name}, args...)...)
+	f, err := decodeFrame(name, b)
+	if err != nil {
+		return h, nil, err
 	}
+	if err := json.Unmarshal(f.head, &h); err != nil {
+		return Header{}, nil, damaged(name, "its header: %w", err)
+	}
+	if (f.kind == kindMetadata) != (h.Shard == 0) || f.kind != kindShard && f.kind != kindMetadata {
+		return Header{}, nil, damaged(name, "it is of kind %d and has the state of %s", f.kind, h.group())
+	}
+	body, err = f.inflate(name, h.Bytes)
+	return h, body, err
+}
+
+func damaged(name, format string, args ...any) error {
+	return fmt.Errorf("%s is damaged: "+format, append([]any{name}, args...)...)
+}
+
+// frame is a file whose checksum is right. The body is compressed.
+type frame struct {
+	kind       byte
+	head, body []byte
+}
+
+func decodeFrame(name string, b []byte) (f frame, err error) {
 	if len(b) < headLen+sha256.Size || string(b[:4]) != magic {
-		return damaged("it does not begin with the header of a state")
+		return f, damaged(name, "it does not begin with the header of a state")
 	}
 	if v := binary.LittleEndian.Uint16(b[4:]); v != version {
-		return h, nil, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one "+
+		return f, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one "+
 			"knows %d; run the version that wrote it or a newer one", name, v, version)
 	}
 	content, sum := b[:len(b)-sha256.Size], b[len(b)-sha256.Size:]
 	if got := sha256.Sum256(content); !bytes.Equal(got[:], sum) {
-		return damaged("its SHA-256 is %x, want %x", got[:8], sum[:8])
+		return f, damaged(name, "its SHA-256 is %x, want %x", got[:8], sum[:8])
 	}
 	n := binary.LittleEndian.Uint32(b[8:])
 	if n > maxHeader || int(n) > len(content)-headLen {
-		return damaged("its header has %d bytes", n)
+		return f, damaged(name, "its header has %d bytes", n)
 	}
-	if err := json.Unmarshal(content[headLen:headLen+int(n)], &h); err != nil {
-		return damaged("its header: %w", err)
+	return frame{kind: b[6], head: content[headLen : headLen+int(n)], body: content[headLen+int(n):]}, nil
+}
+
+// inflate returns the body, which has the given length.
+func (f *frame) inflate(name string, length int64) ([]byte, error) {
+	if length < 0 || length > maxBody {
+		return nil, damaged(name, "the state has %d bytes", length)
 	}
-	if kind := b[6]; (kind == kindMetadata) != (h.Shard == 0) || kind != kindShard && kind != kindMetadata {
-		return damaged("it is of kind %d and has the state of %s", kind, h.group())
-	}
-	if h.Bytes < 0 || h.Bytes > maxBody {
-		return damaged("the state has %d bytes", h.Bytes)
-	}
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(h.Bytes)+1<<20))
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(uint64(length)+1<<20))
 	if err != nil {
-		return h, nil, err
+		return nil, err
 	}
 	defer z.Close()
-	if body, err = z.DecodeAll(content[headLen+int(n):], nil); err != nil {
-		return damaged("%w", err)
+	body, err := z.DecodeAll(f.body, nil)
+	if err != nil {
+		return nil, damaged(name, "%w", err)
 	}
-	if int64(len(body)) != h.Bytes {
-		return damaged("the state has %d bytes, want %d", len(body), h.Bytes)
+	if int64(len(body)) != length {
+		return nil, damaged(name, "the state has %d bytes, want %d", len(body), length)
 	}
-	return h, body, nil
+	return body, nil
 }
 
 // content is what is put for some bytes.

@@ -13,8 +13,11 @@ import (
 // Is reports whether a file begins as a state does.
 func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
-// Inspect prints a state as text. The values of metadata are not printed.
+// Inspect prints a state, or a piece of a log, as text. The values of metadata are not printed.
 func Inspect(w io.Writer, file []byte) error {
+	if f, err := decodeFrame("the state", file); err == nil && f.kind == kindLog {
+		return inspectLog(w, file)
+	}
 	h, body, err := Decode("the state", file)
 	if err != nil {
 		return err
@@ -23,6 +26,11 @@ func Inspect(w io.Writer, file []byte) error {
 		h.group(), h.Cluster, h.Incarnation, h.Index, h.Term, h.Written.UTC().Format(time.RFC3339Nano), h.Bytes)
 	if err != nil {
 		return err
+	}
+	if h.LogFrom != 0 {
+		if _, err := fmt.Fprintf(w, "  rows in no object are in the log from entry %d on\n", h.LogFrom); err != nil {
+			return err
+		}
 	}
 	if h.Shard != 0 {
 		st, err := manifest.DecodeState("the state", body)
@@ -41,5 +49,22 @@ func Inspect(w io.Writer, file []byte) error {
 	}
 	_, err = fmt.Fprintf(w, "  tables, pipelines and settings: %s\n  users, roles and tokens: %s\n",
 		words.FormatBytes(int64(len(m.Plain))), sealed)
+	return err
+}
+
+func inspectLog(w io.Writer, file []byte) error {
+	h, entries, err := DecodeLog("the piece", file)
+	if err != nil {
+		return err
+	}
+	commands := 0
+	for i := range entries {
+		if entries[i].Command {
+			commands++
+		}
+	}
+	_, err = fmt.Fprintf(w, "log of shard %d of cluster %s, incarnation %d: entries %d to %d of term %d, %d of them "+
+		"commands, stored %s, %d bytes\n", h.Shard, h.Cluster, h.Incarnation, h.First, h.Last, h.Term, commands,
+		h.Written.UTC().Format(time.RFC3339Nano), h.Bytes)
 	return err
 }

@@ -25,6 +25,8 @@ const (
 	// keepFor is the age from which a state is deleted, unless it is among the newest keepLeast of its group.
 	keepFor   = 24 * time.Hour
 	keepLeast = 2
+	// keepEvery is the time of which one state of the metadata is kept, if they are stored more often.
+	keepEvery = 10 * time.Minute
 	// maxPruned is the maximum number of states that are deleted after one was stored.
 	maxPruned = 100
 	// maxFound is the maximum number of states that are listed.
@@ -117,8 +119,10 @@ func (p Place) prune(ctx context.Context, shard uint32) error {
 	slices.SortFunc(list, func(a, b Stored) int { return b.compare(&a) })
 	newest := list[0].Modified
 	deleted := 0
-	for _, s := range list[keepLeast:] {
-		if newest.Sub(s.Modified) <= keepFor {
+	for i, s := range list {
+		window := s.Modified.Truncate(keepEvery)
+		more := shard == 0 && i+1 < len(list) && list[i+1].Modified.Truncate(keepEvery).Equal(window)
+		if i < keepLeast || newest.Sub(s.Modified) <= keepFor && !more {
 			continue
 		}
 		if err := p.Bucket.Delete(ctx, s.Key); err != nil {

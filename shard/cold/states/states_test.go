@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestFrame(t *testing.T) {
 	want := testHeader
 	want.Bytes = 600
 	h, body, err := Decode("file", b)
-	if err != nil || h != want || len(body) != 600 || string(body[:6]) != "state " {
+	if err != nil || !reflect.DeepEqual(h, want) || len(body) != 600 || string(body[:6]) != "state " {
 		t.Fatalf("%+v, %d bytes, %v", h, len(body), err)
 	}
 	for i := range b {
@@ -152,6 +153,26 @@ func TestPrune(t *testing.T) {
 	}
 	if got != "6 5 " || len(groups[8]) != 1 {
 		t.Errorf("there are %s, all: %v", got, groups)
+	}
+}
+
+// TestPruneMany keeps one of the states of ten minutes, and the two newest.
+func TestPruneMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := Place{Bucket: w, Cluster: "c1"}
+	for i := range uint64(30) { // each two minutes
+		w.now += 2 * time.Minute
+		if err := p.Put(t.Context(), Header{Index: i + 1, Term: 1}, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	groups, err := p.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(groups[0]); n < 7 || n > 9 || groups[0][0].Index != 30 || groups[0][1].Index != 29 {
+		t.Errorf("%d states of an hour: %v", n, groups[0])
 	}
 }
 

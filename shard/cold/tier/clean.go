@@ -2,6 +2,7 @@ package tier
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,8 +25,8 @@ const (
 
 // deletes says when objects are deleted next, by Config.Monotonic.
 type deletes struct {
-	begun       bool
-	dead, sweep time.Duration
+	begun            bool
+	dead, log, sweep time.Duration
 }
 
 // clean deletes dead objects and orphans if it is time to. What fails is tried again an hour later.
@@ -47,9 +48,16 @@ func (m *Mover) clean(ctx context.Context, term uint64) {
 		}
 	}
 	try(&d.dead, "objects without rows", func(ctx context.Context) error { return m.deleteDead(ctx, term) })
+	if m.shipsLog() {
+		try(&d.log, "pieces of the log", func(ctx context.Context) error { return m.pruneLog(ctx, term) })
+	}
 	try(&d.sweep, "objects that nothing refers to", func(ctx context.Context) error {
 		d.sweep = now + sweepEvery
-		return m.deleteOrphans(ctx, term)
+		err := m.deleteOrphans(ctx, term)
+		if !m.shipsLog() {
+			err = errors.Join(err, m.deleteLog(ctx, term))
+		}
+		return err
 	})
 }
 

@@ -59,6 +59,12 @@ type Config struct {
 	Clock func() time.Time
 	// Now returns the time of the machine's clock.
 	Now func() time.Time
+	// LogBounds returns the first entry of the log and the last committed one, Committed committed entries from an index
+	// on, of about so many bytes, and LogBytesAfter about how many bytes of entries are after an index. They are only used
+	// if Tier.LogEvery is set.
+	LogBounds     func() (first, committed uint64, err error)
+	Committed     func(from uint64, maxBytes int) ([]states.LogEntry, error)
+	LogBytesAfter func(index uint64) int64
 	// Room reports whether there is room on the local disk for files that are being built.
 	Room func() bool
 	// Monotonic returns the time since some fixed moment.
@@ -104,8 +110,13 @@ type Mover struct {
 	// future says when sets with rows of the future were seen first, by their cuts. See dated.
 	future map[uint64]time.Time
 	stored storedState
-	// placed is whether the bucket was found to have what was stored for this shard.
-	placed bool
+	// logFrom says from where on the log is needed, logSaved whether that was written to a file.
+	logFrom  *logFrom
+	logSaved bool
+	ship     shipping
+	// placing guards placed. placed is whether the bucket was found to have what was stored for this shard.
+	placing sync.Mutex
+	placed  bool
 	// dropping is held while local segments are removed; guards found, lost and tried.
 	dropping sync.Mutex
 	found    foundObjects
@@ -150,6 +161,12 @@ func (m *Mover) leadsStill(ctx context.Context, term uint64) error {
 func (m *Mover) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.end = cancel
+	if m.shipsLog() {
+		m.turn <- struct{}{}
+		m.observe() // before rows are flushed
+		<-m.turn
+		m.loops.Go(func() { m.shipLoop(ctx) })
+	}
 	m.loops.Go(func() { m.loop(ctx) })
 	m.loops.Go(func() { m.makeRoom(ctx) })
 }
@@ -167,11 +184,16 @@ func (m *Mover) Close() {
 func (m *Mover) loop(ctx context.Context) {
 	ticker := time.NewTicker(m.cfg.Tier.Every)
 	defer ticker.Stop()
+	var soon <-chan time.Time
+	if m.shipsLog() { // the log needs a state behind which it is
+		soon = time.After(min(m.cfg.Tier.Every, m.cfg.Tier.LogEvery))
+	}
 	var pause, until time.Duration
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-soon:
 		case <-ticker.C:
 		}
 		now := m.cfg.Monotonic()
@@ -227,14 +249,15 @@ func longestPause(err error) time.Duration {
 	return maxPause
 }
 
-// Warnings returns a text about a step that failed, and will be tried again. It may be called concurrently.
+// Warnings returns texts about steps that failed, and will be tried again, and about what the log lacks. It may be
+// called concurrently.
 func (m *Mover) Warnings() []string {
-	text := m.fault.Load()
-	if text == nil {
-		return nil
+	list := m.logWarnings()
+	if text := m.fault.Load(); text != nil {
+		list = append(list, fmt.Sprintf("shard %d: old rows are not moved to object storage, and stay on the local disk: %s",
+			m.cfg.ShardID, *text))
 	}
-	return []string{fmt.Sprintf("shard %d: old rows are not moved to object storage, and stay on the local disk: %s",
-		m.cfg.ShardID, *text)}
+	return list
 }
 
 // observe notes since when tables have hot rows. Every replica does, so that a new leader knows.
@@ -251,6 +274,7 @@ func (m *Mover) observe() []store.HotTable {
 	if err != nil {
 		m.cfg.Logger.Warn("a restart forgets how long rows have waited to go to object storage", "error", err)
 	}
+	m.observeLog(hot)
 	m.lag(hot)
 	return hot
 }
@@ -443,6 +467,11 @@ func (m *Mover) openCut(ctx context.Context, hot []store.HotTable) (*manifest.Cu
 	return open, nil
 }
 
+// moves reports whether the rows of a table go to the bucket.
+func (m *Mover) moves(t *store.HotTable) bool {
+	return m.cfg.Tier.Moves(t.Def.Table) && (t.Def.Merge == query.Append || m.cfg.MergingAllowed())
+}
+
 // due returns the tables whose rows should go to the bucket, in ascending order of ids. Those with the oldest rows are
 // taken first, if a cut cannot have all.
 func (m *Mover) due(hot []store.HotTable) (ids []uint64) {
@@ -451,8 +480,7 @@ func (m *Mover) due(hot []store.HotTable) (ids []uint64) {
 	for i := range hot {
 		t := &hot[i]
 		old := now-m.ages[t.Def.ID].since >= m.cfg.Tier.UploadAfter
-		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && m.cfg.Tier.Moves(t.Def.Table) &&
-			(t.Def.Merge == query.Append || m.cfg.MergingAllowed()) {
+		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && m.moves(t) {
 			list = append(list, *t)
 		}
 	}

@@ -88,6 +88,8 @@ func find(ctx context.Context, b bucket.Bucket, o *cold.Object) error {
 // them nor any state of the shard. Then it is probably another place, to which nothing must be written, and in which
 // nothing can be deleted.
 func (m *Mover) checkPlace(ctx context.Context) error {
+	m.placing.Lock()
+	defer m.placing.Unlock()
 	if m.placed {
 		return nil
 	}

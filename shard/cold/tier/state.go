@@ -24,6 +24,9 @@ type storedState struct {
 	names   map[string]bool
 	// next is when a state is stored, by Config.Monotonic, although the objects are the same.
 	next time.Duration
+	// logFrom is from where on it needs the log, logFromBefore the same of the state that this replica stored before in
+	// the same term; 0 if there is none.
+	logFrom, logFromBefore uint64
 }
 
 // coldSize differs between two states of a shard whose objects differ.
@@ -49,12 +52,20 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 		*s = storedState{}
 	}
 	size := sizeOf(st)
+	logFrom, logWithout := uint64(0), []uint64(nil)
+	if m.shipsLog() {
+		logFrom, logWithout = m.logFrom.of(st)
+	}
 	failed := s.term == 0 && now < s.next
-	same := s.term == term && (st == s.seen || size == s.objects && now < s.next)
+	shorter := now >= s.next && m.hasPieces(s.logFrom, logFrom)
+	same := s.term == term && !shorter && (st == s.seen || size == s.objects && now < s.next)
 	switch {
 	case failed:
 		return
-	case size.cut == 0 || same:
+	case size.cut == 0 && (!m.shipsLog() || st.AppliedIndex == 0) || same:
+		if !same {
+			m.needs(logFrom)
+		}
 		m.lags.state.clear()
 		return
 	}
@@ -63,15 +74,19 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 	content := *part // equal for two states of the same content
 	content.AppliedIndex, content.AppliedTerm, content.Clock = 1, 1, 1
 	sum := sha256.Sum256(content.Encode())
-	if s.term != term || sum != s.sum {
+	before := s.logFromBefore
+	if s.term != term || sum != s.sum || shorter {
 		m.at("state")
 		ctx, cancel := context.WithTimeout(ctx, stateTime)
 		defer cancel()
+		if m.shipsLog() {
+			m.tryShip(ctx) // so that the log is not behind the state
+		}
 		err := m.claim.Check(ctx, term, states.ClaimForPut)
 		if err == nil {
 			err = m.place.Put(ctx, states.Header{
 				Shard: m.cfg.ShardID, Incarnation: m.cfg.Incarnation, Index: part.AppliedIndex, Term: part.AppliedTerm,
-				Written: m.cfg.Now().UTC(),
+				Written: m.cfg.Now().UTC(), LogFrom: logFrom, LogWithout: logWithout,
 			}, part.Encode())
 		}
 		if err != nil {
@@ -80,10 +95,15 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 				"retry_in", minPause)
 			return
 		}
+		before = s.logFrom
+		m.needs(logFrom)
+	} else {
+		logFrom = s.logFrom
 	}
 	m.lags.state.clear()
 	*s = storedState{
 		term: term, seen: st, sum: sum, objects: size, names: map[string]bool{}, next: now + m.cfg.Tier.StateEvery,
+		logFrom: logFrom, logFromBefore: before,
 	}
 	for i := range part.Sets {
 		for j := range part.Sets[i].Objects {

@@ -49,6 +49,14 @@ type Tier struct {
 	// StateEvery is the minimum pause between two states of a shard in the bucket, except that one is stored as soon as
 	// its objects have changed. The default value is 10 minutes.
 	StateEvery time.Duration
+	// LogEvery is how often the committed entries of the log are stored; 0 means that they are not. LogBucket is like
+	// Bucket, but need not wait for objects; the default is Bucket. If LogTurns is set, it limits by its capacity how many
+	// shards store entries at the same time. Entries stay for LogGrace before the ones that are needed, because batches
+	// that were appended then may have been sent again. The default value is an hour.
+	LogEvery  time.Duration
+	LogBucket bucket.Bucket
+	LogTurns  chan struct{}
+	LogGrace  time.Duration
 }
 
 // WithDefaults returns a copy in which fields that are 0 have their default values. It returns nil for nil.
@@ -65,6 +73,10 @@ func (t *Tier) WithDefaults() *Tier {
 	d.OrphanAge = cmp.Or(d.OrphanAge, 7*24*time.Hour)
 	d.Every = cmp.Or(d.Every, time.Minute)
 	d.StateEvery = cmp.Or(d.StateEvery, 10*time.Minute)
+	d.LogGrace = cmp.Or(d.LogGrace, time.Hour)
+	if d.LogBucket == nil {
+		d.LogBucket = d.Bucket
+	}
 	return &d
 }
 
@@ -105,5 +117,7 @@ func (t *Tier) Validate() error {
 	positive("OrphanAge", t.OrphanAge >= 0, t.OrphanAge)
 	positive("Every", t.Every >= 0, t.Every)
 	positive("StateEvery", t.StateEvery >= 0, t.StateEvery)
+	positive("LogEvery", t.LogEvery >= 0, t.LogEvery)
+	positive("LogGrace", t.LogGrace >= 0, t.LogGrace)
 	return errors.Join(faults...)
 }
