@@ -178,8 +178,10 @@ func (w *World) joined() (cuts int) {
 	for _, m := range w.shards() {
 		if _, s := w.leader(m.Id); s != nil {
 			s.Store().Status.Inspect(func(st *rules.State) {
-				for _, id := range st.JoinedTables() {
-					cuts += len(st.Joined(id))
+				for _, set := range st.Sets() {
+					for _, j := range set.Joined {
+						cuts += len(j.Cuts)
+					}
 				}
 			})
 		}
