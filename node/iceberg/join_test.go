@@ -190,6 +190,32 @@ func TestJoinedHeld(t *testing.T) {
 	}
 }
 
+// TestJoinedWithoutDefault joins objects that are not shown, because the table was committed with a column that has a
+// default and that they lack. The object of their rows is not shown either: it would have nulls in place of the
+// default.
+func TestJoinedWithoutDefault(t *testing.T) {
+	w := newWorld(t, "v2")
+	c := w.committer(nil)
+	before, value := w.table, "5"
+	later := *before
+	later.Columns = append(slices.Clone(before.Columns), schema.Column{
+		ID: 9, Name: "c", Type: schema.Int64, Semantic: schema.Field, NotNull: true, Default: &value,
+	})
+	later.Version = 2
+	w.table = later.Index()
+	w.mustRun(c)
+	w.table = before // as a shard that does not know the column yet
+	a, b := w.add(1, 10, true), w.add(1, 5, true)
+	w.table = later.Index()
+	w.mustRun(c)
+	w.mustShow(0)
+	w.join(before, 9, a, b)
+	w.mustRun(c)
+	w.mustShow(0)
+	w.mustRun(w.committer(nil))
+	w.mustShow(0)
+}
+
 // lake is a table that changes at random.
 type lake struct {
 	*world

@@ -156,6 +156,7 @@ func (c *commit) schema(prev *State) (changed bool) {
 		return false
 	}
 	c.m.setVersion(c.in.Table.Version)
+	c.m.setFilledColumns(c.in.Table)
 	now := c.m.schema()
 	s := NewSchema(c.in.Table, c.in.Format, now)
 	if now != nil && now.same(s) {

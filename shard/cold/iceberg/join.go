@@ -161,6 +161,7 @@ func (st *State) Held() *Held {
 	}
 	h := &Held{
 		Schema: s, format: st.Metadata.Format, version: math.MaxUint32, fields: make(map[int32]*Field, len(s.Fields)),
+		filled: st.Metadata.filledColumns(),
 	}
 	if v, ok := st.Metadata.version(); ok {
 		h.version = v
@@ -177,10 +178,16 @@ type Held struct {
 	format  Format
 	version uint32 // of the table, as of the last commit that was not held
 	fields  map[int32]*Field
+	filled  []uint32 // columns that all objects that the table shows have
 }
 
-// Knows reports whether an object may have rows that the table shows: it is not of a later version.
-func (h *Held) Knows(o *cold.Object) bool { return o.Meta.SchemaVersion <= h.version }
+// Knows reports whether an object may have rows that the table shows: it is not of a later version, and has the columns
+// without which no object was shown.
+func (h *Held) Knows(o *cold.Object) bool {
+	return o.Meta.SchemaVersion <= h.version && !slices.ContainsFunc(h.filled, func(id uint32) bool {
+		return !slices.ContainsFunc(o.Meta.Columns, func(c segment.Column) bool { return c.ID == id })
+	})
+}
 
 // Fits reports whether an object can be shown with the schema. nulls returns how many nulls the object has in a column
 // that it has.
@@ -206,7 +213,8 @@ func (h *Held) Fits(columns []segment.Column, nulls func(id uint32) int64) bool 
 		if f == nil {
 			continue // it was added or dropped
 		}
-		if hidden && !has[uint32(id)] || !promotes(typ, f.Type) || f.Default != nil && nulls(c.ID) > 0 {
+		if hidden && !has[uint32(id)] || !promotes(typ, f.Type) ||
+			(f.Default != nil || slices.Contains(h.filled, c.ID)) && nulls(c.ID) > 0 {
 			return false
 		}
 	}

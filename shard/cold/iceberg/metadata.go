@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
 )
 
 // Metadata is a metadata file of an Iceberg table.
@@ -118,6 +121,34 @@ func (m *Metadata) setVersion(v uint32) {
 	}
 	had, _ := m.version()
 	m.Properties[versionProperty] = strconv.FormatUint(uint64(max(v, had)), 10)
+}
+
+// filledProperty is the property with the ids of columns, separated by commas, that were added with a default which the
+// schema does not show. Objects without these columns are not shown: they would have nulls in place of the default.
+const filledProperty = "cordwood.filled-columns"
+
+// filledColumns returns these columns.
+func (m *Metadata) filledColumns() (ids []uint32) {
+	for text := range strings.SplitSeq(m.Properties[filledProperty], ",") {
+		if n, err := strconv.ParseUint(text, 10, 32); err == nil {
+			ids = append(ids, uint32(n))
+		}
+	}
+	return ids
+}
+
+// setFilledColumns notes the columns of a definition that becomes the schema.
+func (m *Metadata) setFilledColumns(t *schema.Table) {
+	var ids []string
+	for i := range t.Columns {
+		_, fills := filled(&t.Columns[i])
+		if _, shown := m.Format.initial(&t.Columns[i]); fills && !shown {
+			ids = append(ids, strconv.FormatUint(uint64(t.Columns[i].ID), 10))
+		}
+	}
+	if delete(m.Properties, filledProperty); len(ids) > 0 {
+		m.Properties[filledProperty] = strings.Join(ids, ",")
+	}
 }
 
 // current returns the current snapshot, or nil.
