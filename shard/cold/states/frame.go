@@ -74,17 +74,8 @@ func Encode(h *Header, body []byte) ([]byte, error) {
 	if h.Shard == 0 {
 		kind = kindMetadata
 	}
-	return encodeFrame(kind, zstd.SpeedDefault, text, body)
-}
-
-// encodeFrame returns a file of a kind with a header and a body.
-func encodeFrame(kind byte, level zstd.EncoderLevel, head, body []byte) ([]byte, error) {
-	b := append(make([]byte, 0, headLen+len(head)+len(body)/4), magic...)
-	b = binary.LittleEndian.AppendUint16(b, version)
-	b = append(b, kind, 0)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(head)))
-	b = append(b, head...)
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(level))
+	b := beginFrame(kind, text, len(body)/4)
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +83,23 @@ func encodeFrame(kind byte, level zstd.EncoderLevel, head, body []byte) ([]byte,
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
+	return endFrame(b), nil
+}
+
+// beginFrame returns the beginning of a file of a kind, up to its header. It has room for a body of about the given
+// length, which the caller appends.
+func beginFrame(kind byte, head []byte, room int) []byte {
+	b := append(make([]byte, 0, headLen+len(head)+room+sha256.Size), magic...)
+	b = binary.LittleEndian.AppendUint16(b, version)
+	b = append(b, kind, 0)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(head)))
+	return append(b, head...)
+}
+
+// endFrame appends the checksum of a file.
+func endFrame(b []byte) []byte {
 	sum := sha256.Sum256(b)
-	return append(b, sum[:]...), nil
+	return append(b, sum[:]...)
 }
 
 // Decode checks the file of a state. name is its source, for errors.
@@ -116,7 +122,7 @@ func damaged(name, format string, args ...any) error {
 	return fmt.Errorf("%s is damaged: "+format, append([]any{name}, args...)...)
 }
 
-// frame is a file whose checksum is right. The body is compressed.
+// frame is a file whose checksum is right. The body of a state is compressed.
 type frame struct {
 	kind       byte
 	head, body []byte

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"cordwood/shard/cold/bucket"
 )
 
@@ -29,7 +27,7 @@ type LogHeader struct {
 	Before uint64 `json:"before,omitempty"`
 	// Written is the clock of the node that stored the piece.
 	Written time.Time `json:"written"`
-	// Bytes is the length of the entries before they were compressed.
+	// Bytes is the length of the entries.
 	Bytes int64 `json:"bytes"`
 }
 
@@ -57,33 +55,41 @@ func EncodeLog(h *LogHeader, entries []LogEntry) ([]byte, error) {
 	head.First, head.Last, head.Term = entries[0].Index, entries[len(entries)-1].Index, entries[0].Term
 	size := 0
 	for i := range entries {
-		size += 1 + binary.MaxVarintLen64 + len(entries[i].Data)
-	}
-	body := make([]byte, 0, size)
-	for i := range entries {
 		e := &entries[i]
 		if e.Term != head.Term || e.Index != head.First+uint64(i) {
 			return nil, fmt.Errorf("shard %d: a piece of the log with entry %d of term %d after entry %d of term %d", h.Shard,
 				e.Index, e.Term, head.First, head.Term)
 		}
-		if !e.Command {
-			body = append(body, 0)
-			continue
+		if size++; e.Command {
+			size += uvarintLen(len(e.Data)) + len(e.Data)
 		}
-		body = append(body, 1)
-		body = binary.AppendUvarint(body, uint64(len(e.Data)))
-		body = append(body, e.Data...)
 	}
-	if len(body) > maxBody {
-		return nil, fmt.Errorf("shard %d: a piece of the log with %d bytes, at most %d are stored", h.Shard, len(body),
-			maxBody)
+	if size > maxBody {
+		return nil, fmt.Errorf("shard %d: a piece of the log with %d bytes, at most %d are stored", h.Shard, size, maxBody)
 	}
-	head.Bytes = int64(len(body))
+	head.Bytes = int64(size)
 	text, err := json.Marshal(&head)
 	if err != nil {
 		return nil, err
 	}
-	return encodeFrame(kindLog, zstd.SpeedFastest, text, body) // the rows are compressed
+	b := beginFrame(kindLog, text, size) // not compressed, because the rows in the entries are
+	for i := range entries {
+		e := &entries[i]
+		if !e.Command {
+			b = append(b, 0)
+			continue
+		}
+		b = append(b, 1)
+		b = binary.AppendUvarint(b, uint64(len(e.Data)))
+		b = append(b, e.Data...)
+	}
+	return endFrame(b), nil
+}
+
+// uvarintLen returns the length of n as a uvarint.
+func uvarintLen(n int) int {
+	var b [binary.MaxVarintLen64]byte
+	return binary.PutUvarint(b[:], uint64(n)) //nolint:gosec // a length is not negative
 }
 
 // DecodeLog checks the file of a piece. name is its source, for errors.
@@ -98,9 +104,9 @@ func DecodeLog(name string, b []byte) (h LogHeader, entries []LogEntry, err erro
 	if err := json.Unmarshal(f.head, &h); err != nil {
 		return LogHeader{}, nil, damaged(name, "its header: %w", err)
 	}
-	body, err := f.inflate(name, h.Bytes)
-	if err != nil {
-		return h, nil, err
+	body := f.body
+	if int64(len(body)) != h.Bytes {
+		return h, nil, damaged(name, "the entries have %d bytes, want %d", len(body), h.Bytes)
 	}
 	if h.First == 0 || h.Last < h.First || h.Last-h.First >= uint64(len(body)) {
 		return h, nil, damaged(name, "it has entries %d to %d in %d bytes", h.First, h.Last, len(body))
