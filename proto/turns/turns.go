@@ -19,9 +19,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"cordwood/proto/errs"
-	"cordwood/proto/words"
 )
 
 // Config configures a Gate. Running, Waiting and MaxWait must be positive.
@@ -63,32 +60,12 @@ type Gate struct {
 	grants uint64
 }
 
-// shareKey identifies the queries of a user in a database.
-type shareKey struct{ database, user string }
-
-// share counts the running and waiting queries of a user in a database.
-type share struct {
-	key     shareKey
-	user    *user
-	group   *group
-	running int
-	away    int
-	waiting list.List // of *turn
-	last    uint64    // number of its last grant
-}
-
-// user counts the queries of a user in all databases.
-type user struct{ running, waiting, away int }
-
 // group counts the queries of a database.
 type group struct {
 	running, waiting, away int
 	last                   uint64    // number of its last grant
 	seen                   time.Time // when it last had queries
 }
-
-// activeFor is how long a database without queries counts as one that has them.
-const activeFor = time.Minute
 
 // turn is a waiting query. ready receives nil when it may run, or an error.
 type turn struct {
@@ -345,20 +322,6 @@ func (g *Gate) next() {
 	}
 }
 
-// before reports whether s gets the next slot rather than other.
-func (s *share) before(other *share) bool {
-	if s.group != other.group {
-		if s.group.running != other.group.running {
-			return s.group.running < other.group.running
-		}
-		return s.group.last < other.group.last
-	}
-	if s.user.running != other.user.running {
-		return s.user.running < other.user.running
-	}
-	return s.last < other.last
-}
-
 // endedWaiting returns the error for a query whose context ended while it waited. If its time was up because of the
 // limit of its database, the error contains that of the limit, too.
 func (g *Gate) endedWaiting(why error, s *share) error {
@@ -414,31 +377,3 @@ func (g *Gate) uses(u *user) bool {
 	}
 	return false
 }
-
-// Databases calls each for each database with the numbers of its running and waiting queries.
-func (g *Gate) Databases(each func(database string, running, waiting int)) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for name, d := range g.groups {
-		if d.running > 0 || d.waiting > 0 {
-			each(name, d.running, d.waiting)
-		}
-	}
-}
-
-// Counts returns the numbers of running and waiting queries.
-func (g *Gate) Counts() (running, waiting int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.used, g.waits
-}
-
-func (g *Gate) busy(format string, args ...any) error {
-	e := errs.New(errs.ShardBusy, format, args...)
-	e.Msg += "; try again later"
-	return e.WithRetryAfter(time.Second)
-}
-
-// running and waiting return a number of queries as a text.
-func running(n int) string { return words.Say(n, "query is running", "queries are running") }
-func waiting(n int) string { return words.Say(n, "waits", "wait") }

@@ -8,9 +8,6 @@ package httpreceiver
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -286,9 +283,6 @@ func (c *Call) Refuse(err error) error {
 	return c.receiver.Ingestion.Failed(c.receiver.Protocol, ingest.StageBody, err)
 }
 
-// headerDedupe is the header that decides how a repeated request without a key is recognised: body or off.
-const headerDedupe = "X-Svc-Dedupe"
-
 // Batch returns a batch for the target. The receiver must set its input and, if the protocol has keys, call SetKey.
 // Otherwise the request's key is used, or the hash of its body if that was requested.
 func (c *Call) Batch(t Target) *ingest.Batch {
@@ -301,33 +295,6 @@ func (c *Call) Batch(t Target) *ingest.Batch {
 		c.SetKey(&b, c.Key)
 	}
 	return &b
-}
-
-// SetKey sets the key of the batch to the client's key and the body. Another body with the same key is another
-// batch, because clients of other protocols cannot handle a refusal. The batches of a request share its key.
-func (c *Call) SetKey(b *ingest.Batch, key string) {
-	if c.sum == nil {
-		sum := sha256.Sum256(c.Body)
-		c.sum = sum[:]
-	}
-	h := sha256.New()
-	parts := []string{key, b.Database, b.Table}
-	if b.Pipeline != "" && b.Pipeline != ingest.IdentityPipeline {
-		parts = append(parts, b.Pipeline) // a request may have batches for one table with several pipelines
-	}
-	for _, part := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // writing to a hash does not fail
-	}
-	_, _ = h.Write(c.sum)
-	b.Key = string(c.receiver.Protocol) + "-" + hex.EncodeToString(h.Sum(nil))
-}
-
-// KeyByBody uses the body as the key of the batch, unless it has another key or the request forbids it
-// (x-svc-dedupe: off).
-func (c *Call) KeyByBody(b *ingest.Batch) {
-	if b.Key == "" && params.Header(c.r.Header, headerDedupe) == "" {
-		c.SetKey(b, "")
-	}
 }
 
 // memory is the memory that a call has reserved, without the part for the decoded body.
