@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -123,7 +124,11 @@ func (o *ObjectStorage) check(f *faults) {
 		return
 	}
 	if _, err := o.Open(); err != nil {
-		f.add("--object-storage-url %w", err)
+		if bad := (*bucket.SettingError)(nil); errors.As(err, &bad) {
+			f.add("--object-storage-%s: %w", bad.Setting, err)
+		} else {
+			f.add("--object-storage-url %w", err)
+		}
 	}
 	if o.S3.SSE != "none" && !strings.HasPrefix(o.URL, "s3://") {
 		f.add("--object-storage-sse %s: only a location with s3:// encrypts objects", o.S3.SSE)

@@ -75,8 +75,9 @@ type Committer struct {
 	tables map[uint64]*known
 	clean  cleaner
 	maxNew int
-	// failing is the last error, so that it is logged once.
+	// failing is the last error, so that it is logged once. ran is set once Run was called.
 	failing string
+	ran     bool
 	// resigned says that other nodes may have committed since the last Run.
 	resigned atomic.Bool
 
@@ -123,8 +124,12 @@ func (c *Committer) Run(ctx context.Context, tables []*schema.Table, leaders map
 		c.forget()
 	}
 	err := c.run(ctx, tables, leaders)
+	first := !c.ran
+	c.ran = true
 	switch {
 	case ctx.Err() != nil:
+	case first && errors.Is(err, errNoLeader): // as usual when a cluster starts
+		c.cfg.Logger.Debug("could not commit tables as Iceberg yet; it is tried again", "error", err)
 	case err != nil:
 		c.metrics.failures.Inc()
 		if text := err.Error(); text != c.failing {

@@ -39,6 +39,8 @@ const (
 	maxHint  = 1 << 10
 )
 
+var errNoLeader = errors.New("the shard has no leader")
+
 // found is what the shards have of a table.
 type found struct {
 	objects []*cold.Object
@@ -82,7 +84,7 @@ func (c *Committer) ask(ctx context.Context, node string, shard uint32, ids []ui
 	emit func(*shardpb.ColdObjectsResponse) error,
 ) error {
 	if node == "" {
-		return errors.New("the shard has no leader")
+		return errNoLeader
 	}
 	conn, err := c.cfg.Dial(node)
 	if err != nil {

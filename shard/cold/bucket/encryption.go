@@ -22,7 +22,9 @@ func encryption(sse string) (encrypt.ServerSide, error) {
 	case kind == "kms" && keyed == (key != ""):
 		return encrypt.NewSSEKMS(key, nil)
 	}
-	return nil, fmt.Errorf("encryption of objects %q: want %s", sse, EncryptionForms)
+	return nil, &SettingError{
+		Setting: "sse", Err: fmt.Errorf("encryption of objects %q: want %s", sse, EncryptionForms),
+	}
 }
 
 // encryptionHeaders returns the headers of an encryption, for a request for which the client does not set them.

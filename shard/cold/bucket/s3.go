@@ -121,10 +121,22 @@ func openS3(bucket, prefix string, c S3Config) (*s3, error) {
 		MaxRetries: 1, // a Guard repeats requests
 	})
 	if err != nil {
-		return nil, fmt.Errorf("S3 endpoint %s: %w", host, err)
+		return nil, &SettingError{Setting: "endpoint", Err: fmt.Errorf("S3 endpoint %s: %w", host, err)}
 	}
 	return &s3{client: client, credentials: chain, host: host, bucket: bucket, prefix: prefix, sse: sse}, nil
 }
+
+// SettingError is the error for a setting of a location that is wrong. Setting is its name, such as endpoint.
+type SettingError struct {
+	Setting string
+	Err     error
+}
+
+// Error implements error.
+func (e *SettingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without the setting.
+func (e *SettingError) Unwrap() error { return e.Err }
 
 func firstOf(values ...string) string {
 	for _, v := range values {
@@ -143,7 +155,9 @@ func splitEndpoint(endpoint string) (host string, secure bool, err error) {
 	}
 	host = strings.TrimSuffix(host, "/")
 	if scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/@?#") {
-		return "", false, fmt.Errorf("S3 endpoint %s: want http(s)://HOST[:PORT]", redact(endpoint))
+		return "", false, &SettingError{
+			Setting: "endpoint", Err: fmt.Errorf("S3 endpoint %s: want http(s)://HOST[:PORT]", redact(endpoint)),
+		}
 	}
 	return host, scheme == "https", nil
 }
@@ -160,14 +174,18 @@ func newTransport(secure bool, caFile string) (*http.Transport, error) {
 	}
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificates of the S3 endpoint: %w", err)
+		return nil, &SettingError{
+			Setting: "ca-file", Err: fmt.Errorf("read the certificates of the S3 endpoint: %w", err),
+		}
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
 		pool = x509.NewCertPool() // on a system without certificates, trust only those of the file
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read the certificates of the S3 endpoint: %s holds none in PEM form", caFile)
+		return nil, &SettingError{
+			Setting: "ca-file", Err: fmt.Errorf("read the certificates of the S3 endpoint: %s holds none in PEM form", caFile),
+		}
 	}
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool}
 	return t, nil
