@@ -20,13 +20,12 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/logreplay"
+	"cordwood/shard/cold/states"
+	"cordwood/shard/manifest"
 )
 
 var logSeed = flag.Uint64("log-seed", 0, "seed of TestShippedLogRandom; 0 means a new one")
-
-// RecoverFromBucket makes a data folder from a copy of a bucket in a directory. It returns the folder, the id of its
-// node, and what was printed. The external test sets it, because it needs package recovery.
-var RecoverFromBucket func(t testing.TB, dir string) (folder, node, out string)
 
 // failing is a bucket that fails while broken is set.
 type failing struct {
@@ -78,6 +77,48 @@ type shipped struct {
 type sentBatch struct {
 	data []byte
 	at   time.Duration
+}
+
+// recoveredNode is the node on which a shard is made anew.
+const recoveredNode = "made anew"
+
+// recoverShard makes a shard anew from a bucket in a directory, as the recovery of a cluster does. It returns the
+// folder of the shard, and what its log lacks.
+func recoverShard(t testing.TB, dir string) (folder, gap string) {
+	t.Helper()
+	place := states.Place{Bucket: bucket.NewDir(dir), Cluster: "cluster"}
+	groups, err := place.List(wait(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, g := &manifest.State{AppliedIndex: 1, AppliedTerm: 1, NextSegmentID: 1}, logreplay.Whole(testShard, 1)
+	if list := groups[testShard]; len(list) > 0 {
+		h, body, err := place.Read(wait(t), &list[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if state, err = manifest.DecodeState("the state", body); err != nil {
+			t.Fatal(err)
+		}
+		state = state.WithoutLocal()
+		g = logreplay.Behind(&h, state)
+	}
+	pieces, err := place.Log(wait(t), testShard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Look(wait(t), place, state, pieces, func(err error) { t.Error(err) }); err != nil {
+		t.Fatal(err)
+	}
+	folder = filepath.Join(t.TempDir(), "shard")
+	err = Create(Creation{
+		Dir: folder, ID: testShard, Incarnation: 2, NodeID: recoveredNode, State: state,
+		Log: func(f func([]byte) error) error { return g.Replay(wait(t), place, state, f) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folder, g.Gap()
 }
 
 // staying is a table whose rows do not go to object storage.
@@ -263,13 +304,12 @@ func (w *shipped) compare(i int) {
 	if _, err := os.Stat(filepath.Join(dir, "cluster", "log")); err != nil {
 		return
 	}
-	folder, node, out := RecoverFromBucket(w.t, dir)
-	if strings.Contains(out, "has a gap") && !strings.Contains(out, "and the state is of entry") {
-		w.t.Errorf("operation %d:\n%s", i, out)
+	folder, gap := recoverShard(w.t, dir)
+	if gap != "" && !strings.Contains(gap, "and the state is of entry") {
+		w.t.Errorf("operation %d: %s", i, gap)
 	}
 	cfg := tiered(testConfig(w.t), bucket.NewDir(dir))
-	cfg.Dir = filepath.Join(folder, "shards", fmt.Sprint(testShard))
-	cfg.NodeID, cfg.Bootstrap, cfg.Incarnation = node, false, 2
+	cfg.Dir, cfg.NodeID, cfg.Bootstrap, cfg.Incarnation = folder, recoveredNode, false, 2
 	s := openShard(w.t, cfg)
 	defer s.crash()
 	for id, rows := range w.rows {
@@ -293,8 +333,5 @@ func (w *shipped) compare(i int) {
 				w.t.Errorf("operation %d: %q of table %d is missing", i, text, id)
 			}
 		}
-	}
-	if w.t.Failed() {
-		w.t.Log(out)
 	}
 }

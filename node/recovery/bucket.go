@@ -248,7 +248,7 @@ func (l *lost) create(ctx context.Context, data *node.Offline) error {
 		}
 		err := shard.Create(shard.Creation{
 			Dir: shardDir(data, s.id), ID: s.id, Incarnation: incarnation, NodeID: data.NodeID, State: s.state,
-			Log: func(f func([]byte) error) error { return l.replay(ctx, s, f) },
+			Log: func(f func([]byte) error) error { return s.log.Replay(ctx, l.place, s.state, f) },
 		})
 		if err != nil {
 			return err

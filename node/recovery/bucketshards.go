@@ -15,6 +15,7 @@ import (
 	"cordwood/proto/words"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/logreplay"
 	"cordwood/shard/cold/states"
 	"cordwood/shard/manifest"
 )
@@ -26,7 +27,7 @@ type lostShard struct {
 	state           *manifest.State
 	tables          []*schemapb.Table
 	dropped         []uint64
-	log             lostLog
+	log             *logreplay.Log
 }
 
 // readShard reads the newest state of a shard.
@@ -37,12 +38,12 @@ func (l *lost) readShard(ctx context.Context, id uint32, list []states.Stored) e
 		return err
 	}
 	s := lostShard{id: id, incarnation: h.Incarnation, written: h.Written}
-	s.log.from, s.log.without = h.LogFrom, h.LogWithout
 	if s.state, err = manifest.DecodeState("the state of "+name, body); err != nil {
 		return err
 	}
 	s.state = s.state.WithoutLocal()
-	s.log.applied, s.log.term, s.log.covered = s.state.AppliedIndex, s.state.AppliedTerm, coveredBy(s.state)
+	h.Shard = id
+	s.log = logreplay.Behind(&h, s.state)
 	for _, t := range s.state.Tables {
 		def, err := t.Decode()
 		if err != nil {
@@ -152,7 +153,7 @@ func (l *lost) print() {
 			if s.written.Before(t.stateOldest) {
 				t.stateOldest = s.written
 			}
-			t.logged += s.log.rows[def.Id]
+			t.logged += s.log.Rows[def.Id]
 		}
 		s.each(func(o *cold.Object) {
 			for _, span := range o.Spans() {

@@ -112,7 +112,7 @@ func awaitCovered(t *testing.T, place states.Place, shards ...uint32) {
 			}
 			h, _, err := place.Read(ctx, &groups[id][0])
 			if err != nil || h.LogFrom < 20 {
-				return fmt.Errorf("shard %d needs the log from %d on: %v", id, h.LogFrom, err)
+				return fmt.Errorf("shard %d needs the log from %d on: %w", id, h.LogFrom, err)
 			}
 		}
 		return nil

@@ -1,4 +1,4 @@
-package recovery
+package logreplay
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 	"cordwood/shard/cold/states"
+	"cordwood/shard/manifest"
 	"cordwood/shard/rules"
 )
 
@@ -16,7 +17,7 @@ import (
 // index except rows that are in no object: of the entries up to there, only these rows are taken. Later entries are
 // taken as they are, except those about object storage: rows that were cut after the state stay in the log.
 type replay struct {
-	log   *lostLog
+	log   *Log
 	state *rules.State // at log.applied
 	shard uint32
 	// known are the definitions that the entries so far have brought.
@@ -30,16 +31,16 @@ type replay struct {
 	dropped       []uint64
 }
 
-func newReplay(s *lostShard) (*replay, error) {
-	st, err := rules.NewState(s.id, s.state)
+func newReplay(g *Log, state *manifest.State) (*replay, error) {
+	st, err := rules.NewState(g.Shard, state)
 	if err != nil {
-		return nil, fmt.Errorf("the state of shard %d: %w", s.id, err)
+		return nil, fmt.Errorf("the state of shard %d: %w", g.Shard, err)
 	}
 	r := &replay{
-		log: &s.log, state: st, shard: s.id, known: map[uint64]*rules.Definition{}, done: map[rules.BatchID]bool{},
+		log: g, state: st, shard: g.Shard, known: map[uint64]*rules.Definition{}, done: map[rules.BatchID]bool{},
 		without: map[uint64]bool{}, rows: map[uint64]int64{}, refused: map[uint64]int64{},
 	}
-	for _, id := range s.log.without {
+	for _, id := range g.Without {
 		r.without[id] = true
 	}
 	return r, nil
@@ -66,7 +67,7 @@ func (r *replay) entry(e *states.LogEntry, f func([]byte) error) error {
 	if err != nil {
 		return fmt.Errorf("entry %d of the log of shard %d: %w", e.Index, r.shard, err)
 	}
-	if e.Index < r.log.from {
+	if e.Index < r.log.From {
 		return r.before(x)
 	}
 	r.clock = max(r.clock, x.Time)
