@@ -89,3 +89,37 @@ func TestEras(t *testing.T) {
 		t.Error("an unknown merge mode was accepted")
 	}
 }
+
+// TestErasOfLeftOverRows checks that a table keeps its eras while rows of it have stayed in segments of a cut whose set
+// has only objects of another table.
+func TestErasOfLeftOverRows(t *testing.T) {
+	own := func(id, order uint64) segment.Meta {
+		m := seg(id, 9)
+		m.Order = order
+		return m
+	}
+	eras := []Merging{{9, []Era{{4, query.LastRow}}}}
+	state := &State{}
+	for _, step := range []struct {
+		name string
+		edit Edit
+		want []Merging
+	}{
+		{"rows of two modes", Edit{
+			AppliedIndex: 1, Add: []segment.Meta{own(1, 1), own(2, 5)}, Tables: []Table{table(7, 1), table(9, 1)}, Merging: eras,
+		}, eras},
+		{"they are in a cut, and stay", Edit{
+			Cold: &Cold{LastCut: 1}, CutOrders: []CutOrder{{Number: 1, TableID: 9, Order: 6}},
+			Sets: []Set{{Number: 1, Index: 2, Objects: []cold.Object{{Key: "a", Cut: 1, Meta: segment.Meta{
+				TableID: 7, Rows: 1, MinTime: 1, MaxTime: 2, Bytes: 3,
+			}}}}},
+		}, eras},
+		{"those of the earlier mode are gone", Edit{Remove: []uint64{1}}, eras},
+		{"the set is gone", Edit{Sets: []Set{{Number: 1}}}, nil},
+	} {
+		state = state.apply(&step.edit)
+		if d := cmp.Diff(step.want, state.Merging); d != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, d)
+		}
+	}
+}

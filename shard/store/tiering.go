@@ -90,7 +90,11 @@ func (tb *Tables) mixedWarnings() (out []string) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(tb.segs.eras)) {
 		d := tb.State.Tables[id]
-		if d != nil && tb.mixed(id, tb.hotFrom(id)) && tb.cfg.Tiered(d.Table) && len(out) < maxMixedWarnings {
+		if d == nil || !tb.cfg.Tiered(d.Table) || len(out) == maxMixedWarnings {
+			continue
+		}
+		from := tb.hotFrom(id)
+		if tb.mixed(id, from) || tb.leftOver(&CutTable{Def: d, From: from, Expired: tb.State.Expired[id]}) {
 			out = append(out, fmt.Sprintf("shard %d: rows of table id %d stay on the local disk: its append_mode or merge_mode "+
 				"was changed, and rows from before and after the change are not in object storage; they go there when the "+
 				"former ones have expired or were merged with later ones", tb.cfg.ID, id))
