@@ -103,6 +103,9 @@ type Config struct {
 
 	// Tier is the object storage for old rows. If it is nil, all rows stay on the local disk.
 	Tier *tier.Tier
+	// holdLimit is how long a leader that flushes waits for the entries in flight, and then for its followers to freeze
+	// their memtables. No write is proposed in this time. The default is 200 ms; tests set it.
+	holdLimit time.Duration
 	// atStep, if set, is called before each step of moving rows; tests set it.
 	atStep func(step string)
 
@@ -124,6 +127,7 @@ func (c Config) withDefaults() Config {
 	c.FlushBytes = cmp.Or(c.FlushBytes, 64<<20)
 	c.FlushLogBytes = cmp.Or(c.FlushLogBytes, 128<<20)
 	c.FlushAge = cmp.Or(c.FlushAge, 5*time.Minute)
+	c.holdLimit = cmp.Or(c.holdLimit, 200*time.Millisecond)
 	if c.Monotonic == nil && c.Now != nil {
 		now, first := c.Now, c.Now()
 		c.Monotonic = func() time.Duration { return now().Sub(first) }

@@ -17,9 +17,6 @@ import (
 // segments and the followers take them. DESIGN.md ("Flushing together") describes it.
 
 const (
-	// holdLimit is how long a leader that flushes waits for the entries in flight, and then for its followers to freeze
-	// their memtables. No write is proposed in this time.
-	holdLimit = 200 * time.Millisecond
 	// answeredWithin is how recently a follower must have answered the leader to be asked: the leader does not wait
 	// for a node that is down.
 	answeredWithin = 500 * time.Millisecond
@@ -30,7 +27,7 @@ const (
 // hold delays further proposals of writes until release is called. It returns nil if the proposals in flight do
 // not end in time.
 func (wr *writer) hold() (release func()) {
-	ctx, cancel := context.WithTimeout(context.Background(), holdLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), wr.cfg.holdLimit)
 	defer cancel()
 	if err := wr.proposals.Acquire(ctx, maxInFlight); err != nil {
 		return nil
@@ -79,7 +76,7 @@ func (sd *schedule) snapshot() error {
 	done := make(chan error, 1)
 	go func() { done <- sd.replica.Snapshot() }()
 	takers := 0
-	late := time.NewTimer(holdLimit)
+	late := time.NewTimer(sd.cfg.holdLimit)
 	defer late.Stop()
 	select {
 	case <-fz.Frozen:
@@ -103,7 +100,7 @@ func (sd *schedule) snapshot() error {
 // freezeFollowers makes followers freeze their memtables at the index of fz, and returns how many of them may have
 // the same rows in it: those who say so, and those who did not answer in time.
 func (sd *schedule) freezeFollowers(nodes []string, fz *store.Freezing) (takers int) {
-	ctx, cancel := context.WithTimeout(context.Background(), holdLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), sd.cfg.holdLimit)
 	defer cancel()
 	var count atomic.Int64
 	var asked sync.WaitGroup

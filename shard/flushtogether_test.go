@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,7 +25,7 @@ func takingGroup(t testing.TB, change func(node string, cfg *Config)) (*group, m
 	registries := map[string]*prometheus.Registry{}
 	g := newGroup(t, func(node string, cfg *Config) {
 		registries[node] = prometheus.NewRegistry()
-		cfg.TakeBytes, cfg.Registerer = 1, registries[node]
+		cfg.TakeBytes, cfg.Registerer, cfg.holdLimit = 1, registries[node], 10*time.Second
 		if change != nil {
 			change(node, cfg)
 		}
