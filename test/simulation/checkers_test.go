@@ -130,6 +130,7 @@ func TestMonotonic(t *testing.T) {
 	}
 	one, two, three := &schemapb.Placement{Epoch: 1, ShardId: 1}, &schemapb.Placement{Epoch: 2, ShardId: 2},
 		&schemapb.Placement{Epoch: 3, ShardId: 1}
+	closed, again := &schemapb.Placement{Epoch: 3, ShardId: 2, Closed: true}, &schemapb.Placement{Epoch: 4, ShardId: 2}
 	for _, test := range []struct {
 		name        string
 		before, now *schema.Table
@@ -138,6 +139,8 @@ func TestMonotonic(t *testing.T) {
 		{"it moved", at(1, one), at(2, one, two), ""},
 		{"back in version", at(2, one, two), at(1, one, two), "version"},
 		{"back in epoch", at(2, one, two), at(2, one), "epoch"},
+		{"its move was given up", at(1, one, two, closed), at(2, one, again), ""},
+		{"the same, seen later", at(1, one, two), at(2, one, again), ""},
 		{"a gap", at(1, one), at(2, one, three), "epoch 3 follows epoch 1"},
 		{"an overlap", at(1, one), at(2, one, two, two), "epoch 2 follows epoch 2"},
 		{"history was changed", at(1, one), at(2, &schemapb.Placement{Epoch: 1, ShardId: 2}, two), "epoch 1 had shards"},

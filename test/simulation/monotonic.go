@@ -86,16 +86,21 @@ func follows(before, now *schema.Table) string {
 		return fmt.Sprintf("it goes back from epoch %d to %d", before.Writable().Epoch, now.Writable().Epoch)
 	}
 	for i := 1; i < len(now.Placement); i++ {
-		// When rows were handed over, the epoch in which the table was closed is not kept.
-		if p := now.Placement[i-1]; now.Placement[i].Epoch != p.Epoch+1 && (!p.Handed || now.Placement[i].Epoch <= p.Epoch) {
-			return fmt.Sprintf("epoch %d follows epoch %d", now.Placement[i].Epoch, now.Placement[i-1].Epoch)
+		// When rows were handed over, the epoch in which the table was closed is not kept. If that was given up, the last
+		// epoch before is not kept either: its shards have the next one but one.
+		p, epoch := now.Placement[i-1], now.Placement[i].Epoch
+		if epoch <= p.Epoch || !p.Handed && (epoch-p.Epoch)%2 == 0 {
+			return fmt.Sprintf("epoch %d follows epoch %d", epoch, p.Epoch)
 		}
 	}
 	for _, p := range before.Placement {
 		i := slices.IndexFunc(now.Placement, func(q schema.Placement) bool { return q.Epoch == p.Epoch })
 		if i < 0 {
-			if p.Closed && now.ID != before.ID {
-				continue // the rows were handed over
+			if p.Closed && (now.ID != before.ID || now.Writable().Epoch > p.Epoch) {
+				continue // the rows were handed over, or that was given up
+			}
+			if reopened(p, now) {
+				continue
 			}
 			if len(now.Placement) > 0 && p.Epoch < now.Placement[0].Epoch {
 				continue // it was forgotten after some time
@@ -107,4 +112,12 @@ func follows(before, now *schema.Table) string {
 		}
 	}
 	return ""
+}
+
+// reopened reports whether the shards of a placement have a later epoch of a table, because it was closed and opened
+// again.
+func reopened(p schema.Placement, now *schema.Table) bool {
+	return slices.ContainsFunc(now.Placement, func(q schema.Placement) bool {
+		return q.Epoch > p.Epoch && (q.Epoch-p.Epoch)%2 == 0 && slices.Equal(q.Shards(), p.Shards())
+	})
 }
