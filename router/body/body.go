@@ -5,7 +5,7 @@
 // Read returns until it calls the release function. Then the bytes return to a pool, and nothing may read them.
 //
 // Databases share the memory, so that bodies for one do not use it up for others (tenants.go). The database of a body
-// is in its context (turns.WithDatabase).
+// is in its context (turns.DatabaseOf).
 //
 // The limit counts decompressed bytes while they are produced, so reading stops early if a small body inflates to a
 // very large one. Memory is reserved in the budget before it is filled: first the announced length, if that much is
@@ -179,7 +179,7 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 	return &Body{Data: buf.bytes[:n], reader: r, buf: buf, res: res}, nil
 }
 
-// reservation returns a reservation for a body of the database in ctx (turns.WithDatabase).
+// reservation returns a reservation for a body of the database in ctx (turns.DatabaseOf).
 func (r *Reader) reservation(ctx context.Context) *reservation {
 	database := turns.DatabaseOf(ctx)
 	if r.cfg.Known == nil || !r.cfg.Known(database) {

@@ -20,7 +20,7 @@ import (
 const maxNeedRounds = 3
 
 // Write appends encoded batches to a shard and returns the index of its log at which they are
-// applied: on disk on a majority, and visible. The context has their database (turns.WithDatabase),
+// applied: on disk on a majority, and visible. The context has their database (turns.DatabaseOf),
 // because databases take turns. tables returns definitions that the shard requests;
 // it may leave out tables that no longer exist.
 //

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
 	"cordwood/shard/rules"
@@ -151,12 +152,7 @@ func (st *Status) MergesOfDay(id uint64, day int64, cuts []uint64) (merges []que
 		}
 		merges = append(merges, merge)
 	}
-	inObjects := map[uint64]bool{}
-	for _, set := range tb.State.Sets() {
-		for i := range set.Objects {
-			inObjects[set.Number] = inObjects[set.Number] || set.Objects[i].Has(id)
-		}
-	}
+	inObjects := tb.inObjects(id)
 	unit := 86400 * d.TimeIndex().Type.UnitsPerSecond()
 	for _, l := range tb.segs.byTable[id] {
 		number, cut := manifest.CutOf(orders, l.Order)
@@ -170,6 +166,17 @@ func (st *Status) MergesOfDay(id uint64, day int64, cuts []uint64) (merges []que
 		}
 	}
 	return merges, true
+}
+
+// inObjects returns the numbers of the cuts whose sets have objects of a table; mu must be held.
+func (tb *Tables) inObjects(id uint64) map[uint64]bool {
+	cuts := map[uint64]bool{}
+	for _, set := range tb.State.Sets() {
+		if slices.ContainsFunc(set.Objects, func(o cold.Object) bool { return o.Has(id) }) {
+			cuts[set.Number] = true
+		}
+	}
+	return cuts
 }
 
 // CutRows are the rows of a cut on this replica. Their files stay until Close.
@@ -260,12 +267,7 @@ func (tb *Tables) leftOver(t *CutTable) bool {
 		return false
 	}
 	earlier := CutTable{To: t.From, Expired: t.Expired}
-	inObjects := map[uint64]bool{}
-	for _, set := range tb.State.Sets() {
-		for i := range set.Objects {
-			inObjects[set.Number] = inObjects[set.Number] || set.Objects[i].Has(id)
-		}
-	}
+	inObjects := tb.inObjects(id)
 	for _, l := range tb.segs.byTable[id] {
 		number, cut := manifest.CutOf(tb.segs.cutOrders[id], l.Order)
 		if cut && earlier.Has(l.Span(id), l.Order) && !inObjects[number] && !tb.State.Joined(id, number) {
