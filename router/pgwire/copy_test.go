@@ -153,37 +153,49 @@ func TestCopyInBatches(t *testing.T) {
 	}
 }
 
-// TestCopyIsCanceled checks that a request to cancel ends a COPY that waits for rows: those that come later are not
-// stored. The same connection can be used afterwards.
+// TestCopyIsCanceled checks that a request to cancel ends a COPY that waits for rows, or has just stored some: those
+// that come later are not stored. The same connection can be used afterwards.
 func TestCopyIsCanceled(t *testing.T) {
-	f := start(t)
-	c := f.connect(t, "")
-	read, write := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		_, err := c.CopyFrom(t.Context(), read, "COPY logs (host) FROM STDIN")
-		_ = read.CloseWithError(io.EOF)
-		done <- err
-	}()
-	if _, err := io.WriteString(write, strings.Repeat("x\n", copyBatchRows)); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, func() bool { return len(f.service.rows()) == copyBatchRows })
-	if err := c.CancelRequest(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = io.WriteString(write, strings.Repeat("y\n", copyBatchRows)) // fails if COPY has ended already
-	_ = write.Close()
-	var got *pgconn.PgError
-	if err := <-done; !errors.As(err, &got) || got.Code != "57014" || !strings.Contains(got.Message, "user request") ||
-		got.Detail != "rows stored before: 10000" {
-		t.Errorf("canceled: %v, %+v", err, got)
-	}
-	if n := len(f.service.rows()); n != copyBatchRows {
-		t.Errorf("%d rows are stored", n)
-	}
-	if rows, _, err := exec(t, c, "SELECT 1"); err != nil || len(rows) != 1 {
-		t.Errorf("afterwards: %v", err)
+	for _, when := range []string{"waits for rows", "has stored a batch"} {
+		t.Run(when, func(t *testing.T) {
+			f := start(t)
+			c := f.connect(t, "")
+			cancel := func() {
+				if err := c.CancelRequest(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if when == "has stored a batch" {
+				f.service.inserted = sync.OnceFunc(cancel)
+			}
+			read, write := io.Pipe()
+			done := make(chan error, 1)
+			go func() {
+				_, err := c.CopyFrom(t.Context(), read, "COPY logs (host) FROM STDIN")
+				_ = read.CloseWithError(io.EOF)
+				done <- err
+			}()
+			if _, err := io.WriteString(write, strings.Repeat("x\n", copyBatchRows)); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, func() bool { return len(f.service.rows()) == copyBatchRows && f.service.open.Load() == 0 })
+			if f.service.inserted == nil {
+				cancel()
+			}
+			_, _ = io.WriteString(write, strings.Repeat("y\n", copyBatchRows)) // fails if COPY has ended already
+			_ = write.Close()
+			var got *pgconn.PgError
+			if err := <-done; !errors.As(err, &got) || got.Code != "57014" || !strings.Contains(got.Message, "user request") ||
+				got.Detail != "rows stored before: 10000" {
+				t.Errorf("canceled: %v, %+v", err, got)
+			}
+			if n := len(f.service.rows()); n != copyBatchRows {
+				t.Errorf("%d rows are stored", n)
+			}
+			if rows, _, err := exec(t, c, "SELECT 1"); err != nil || len(rows) != 1 {
+				t.Errorf("afterwards: %v", err)
+			}
+		})
 	}
 }
 

@@ -278,9 +278,9 @@ func (in *copyIn) store(e *executor) error {
 	req.Texts = []string{"COPY " + in.table.Table + " FROM STDIN"}
 	x := e.runner.execute(req)
 	res, _ := e.runner.result(x)
+	e.link.setCancel(in.cancel) // from here on, a request to cancel comes too late for this batch
 	err, cause := x.end()
-	e.runner.setCurrent(nil)
-	e.link.setCancel(in.cancel)
+	e.runner.clearCurrent(in.cancel)
 	if err != nil {
 		told := asError(err, cause)
 		if errs.CodeOf(err) == errs.InvalidArguments {
@@ -290,7 +290,7 @@ func (in *copyIn) store(e *executor) error {
 	}
 	e.say.warnings(res.Warnings)
 	in.stored += res.AffectedRows
-	if cause != nil { // it came too late for this batch
+	if cause != nil { // the rows were stored nevertheless
 		in.cancel(cause)
 	}
 	in.rows, in.bytes, in.storing = nil, 0, false

@@ -42,6 +42,8 @@ type fakeService struct {
 	waiting  chan struct{} // gets a value when a statement waits
 	open     atomic.Int64
 	callers  []*access.Caller
+	// inserted, if set, is called when the client's side has the result of an INSERT that has not returned yet.
+	inserted func()
 }
 
 var rowsWanted = regexp.MustCompile(`(?i)^select (-?\d+)`)
@@ -79,7 +81,11 @@ func (s *fakeService) Execute(ctx context.Context, req query.Request,
 			s.stored = append(s.stored, texts)
 		}
 		s.mu.Unlock()
-		return each(ctx, query.Result{AffectedRows: int64(len(st.Values)), Warnings: []string{"a warning"}})
+		err := each(ctx, query.Result{AffectedRows: int64(len(st.Values)), Warnings: []string{"a warning"}})
+		if s.inserted != nil {
+			s.inserted()
+		}
+		return err
 	case *statement.Query:
 		return s.query(ctx, st.Text, each)
 	}

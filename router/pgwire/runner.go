@@ -174,13 +174,19 @@ func (r *runner) abandon() {
 
 // setCurrent makes x the statement that a cancel request ends; nil if there is none.
 func (r *runner) setCurrent(x *execution) {
-	r.executing = x
 	if x == nil {
-		r.link.setCancel(nil)
-		r.shown.query("", "")
+		r.clearCurrent(nil)
 		return
 	}
+	r.executing = x
 	r.link.setCancel(x.interrupt)
+}
+
+// clearCurrent forgets the statement that is executed. A request to cancel calls next from now on, if it is not nil.
+func (r *runner) clearCurrent(next context.CancelCauseFunc) {
+	r.executing = nil
+	r.link.setCancel(next)
+	r.shown.query("", "")
 }
 
 // alters reports whether a request changes a user. If it changes the password of its own user, the connection ends
