@@ -15,6 +15,8 @@ type Want struct {
 // Its errors may be shown to clients. It may be called concurrently.
 type Fetcher interface {
 	Fetch(ctx context.Context, wants []Want) error
+	// Have makes those of the wants available that need no object storage, and says which these are.
+	Have(ctx context.Context, wants []Want) (have []bool, err error)
 	// Cost returns what the calls of Fetch have done so far, and what fetching wants would do. Of these segments, the ends
 	// must be there.
 	Cost(ctx context.Context, wants []Want) (done, more Traffic, err error)

@@ -200,6 +200,34 @@ func (q *Query) open(ctx context.Context, wants []query.Want) (parts []cache.Wan
 	return parts, list, nil
 }
 
+// Have makes those of the wants available that are in the cache. It implements query.Fetcher.
+func (q *Query) Have(ctx context.Context, wants []query.Want) (have []bool, err error) {
+	have = make([]bool, len(wants))
+	if q.r == nil {
+		return have, nil
+	}
+	for i, w := range wants {
+		q.mu.Lock()
+		x := q.objects[w.Path]
+		q.mu.Unlock()
+		if x == nil || q.r.cfg.Cache.MissingEnds([]cache.Object{of(x)}) > 0 {
+			continue
+		}
+		parts, _, err := q.open(ctx, []query.Want{w})
+		if err == nil {
+			if requests, _, _ := q.r.cfg.Cache.Missing(parts[0]); requests > 0 {
+				continue
+			}
+			err = q.hold.Fetch(ctx, parts...)
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		have[i] = err == nil // else it was removed meanwhile, or its bytes on the disk are wrong
+	}
+	return have, nil
+}
+
 // Cost returns what Fetch has done, and would do. It implements query.Fetcher.
 func (q *Query) Cost(ctx context.Context, wants []query.Want) (done, more query.Traffic, err error) {
 	if q.r == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -50,12 +51,20 @@ func (l *lazyFile) Fetch(ctx context.Context, wants []query.Want) error {
 	return os.WriteFile(l.to, append(b, l.bare...), 0o600)
 }
 
+// Have says that only the end of the object is there.
+func (l *lazyFile) Have(_ context.Context, wants []query.Want) (have []bool, err error) {
+	for _, w := range wants {
+		have = append(have, len(w.Units) == 0)
+	}
+	return have, nil
+}
+
 // Cost returns the number of wants as requests.
 func (l *lazyFile) Cost(_ context.Context, wants []query.Want) (done, more query.Traffic, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	done = query.Traffic{Objects: 1, Requests: len(l.wants), Bytes: 5}
-	return done, query.Traffic{Requests: len(wants), Cached: 7}, l.fail
+	return done, query.Traffic{Requests: len(wants), Cached: 7}, nil
 }
 
 // coldTable returns a table with one cold segment of 100 rows, and its Fetcher.
@@ -117,6 +126,12 @@ func TestCold(t *testing.T) {
 	wantError(t, err, errs.ObjectStorageUnavailable, "object storage does not answer")
 	_, err = ask(deadline(t), w, sql, table)
 	wantError(t, err, errs.Internal)
+	// An EXPLAIN asks for what is there instead.
+	got, err = ask(ctx, w, "EXPLAIN "+sql, table)
+	if err != nil || len(got) < 2 || !strings.HasSuffix(got[1], "; filters or values that would leave out rows could "+
+		"not be read: object storage does not answer") {
+		t.Errorf("EXPLAIN while object storage does not answer: %q, %v", got, err)
+	}
 	// A query that waits for the bucket is cancelled, and the connection serves the next one.
 	l.fail, l.hang = nil, make(chan struct{})
 	waiting, cancel := context.WithCancel(ctx)
@@ -147,6 +162,10 @@ func (h hanging) Fetch(ctx context.Context, _ []query.Want) error {
 	h <- struct{}{}
 	<-ctx.Done()
 	return ctx.Err()
+}
+
+func (h hanging) Have(context.Context, []query.Want) (have []bool, err error) {
+	return nil, nil
 }
 
 func (h hanging) Cost(context.Context, []query.Want) (done, more query.Traffic, err error) {

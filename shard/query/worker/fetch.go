@@ -20,6 +20,12 @@ func (c *session) Fetch(ctx context.Context, wants []query.Want) error {
 	return err
 }
 
+// Have asks the server for those parts that need no object storage. It implements query.Fetcher in the child.
+func (c *session) Have(ctx context.Context, wants []query.Want) (have []bool, err error) {
+	a, err := c.request(ctx, fetchRequest{Wants: wants, Have: true})
+	return a.Have, err
+}
+
 // Cost asks the server what Fetch has done, and would do. It implements query.Fetcher in the child.
 func (c *session) Cost(ctx context.Context, wants []query.Want) (done, more query.Traffic, err error) {
 	a, err := c.request(ctx, fetchRequest{Wants: wants, Cost: true})
@@ -96,6 +102,8 @@ func (x *exchange) fetch(length int) error {
 		err = errs.New(errs.Internal, "query worker: a query without cold segments asks for them")
 	} else if req.Cost {
 		a.Done, a.More, err = f.Cost(x.ctx, req.Wants)
+	} else if req.Have {
+		a.Have, err = f.Have(x.ctx, req.Wants)
 	} else {
 		err = x.lending(func(ctx context.Context) error { return f.Fetch(ctx, req.Wants) })
 	}

@@ -74,6 +74,8 @@ type fetchRequest struct {
 	Wants  []query.Want
 	// Cost asks what was done and what fetching would do, instead of fetching.
 	Cost bool
+	// Have asks for what needs no object storage only.
+	Have bool
 }
 
 // fetchAnswer is the message of a frameFetched, for the request with the same number.
@@ -82,6 +84,8 @@ type fetchAnswer struct {
 	Failure *failure
 	// Done and More answer a request with Cost.
 	Done, More query.Traffic
+	// Have answers a request with Have: whether each of the wants is there.
+	Have []bool
 }
 
 // ended is the message of a frameEnd.

@@ -2,13 +2,11 @@ package plan
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"sync"
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
@@ -18,78 +16,6 @@ import (
 // This file reads cold segments. Their files have only what the query's Fetcher got, so all that is read of them is
 // fetched before: what the engine reads all at once, before it gets the statement, and what our own readers read at the
 // latest when they read it.
-
-// Cold makes parts of cold segments available to the plans of a statement. After an error it fetches nothing more.
-type Cold struct {
-	ctx     context.Context
-	fetcher query.Fetcher
-
-	mu  sync.Mutex // guards the fields below
-	got map[string]*coldParts
-	err error
-	// later are the parts that an EXPLAIN does not fetch, because the statement is not run.
-	later []query.Want
-}
-
-// coldParts are the units of a segment that are there.
-type coldParts struct{ units []bool }
-
-func newCold(ctx context.Context) *Cold {
-	return &Cold{ctx: ctx, fetcher: query.FetcherOf(ctx), got: map[string]*coldParts{}}
-}
-
-// Err returns the error of the first fetch that failed.
-func (c *Cold) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.err
-}
-
-// fetch makes parts available that are not there yet. It reports whether all of them are.
-func (c *Cold) fetch(wants []query.Want) bool {
-	var missing []query.Want
-	c.mu.Lock()
-	for _, w := range wants {
-		have := c.got[w.Path]
-		if have != nil {
-			w.Units = slices.DeleteFunc(slices.Clone(w.Units), func(u int) bool { return u < len(have.units) && have.units[u] })
-		}
-		if have == nil || len(w.Units) > 0 {
-			missing = append(missing, w)
-		}
-	}
-	err := c.err
-	c.mu.Unlock()
-	if err != nil || len(missing) == 0 {
-		return err == nil
-	}
-	if c.fetcher == nil {
-		err = errs.New(errs.Internal, "query: segment %s is in object storage, from which this query cannot read",
-			missing[0].Path)
-	} else {
-		err = c.fetcher.Fetch(c.ctx, missing)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err != nil {
-		c.err = cmp.Or(c.err, err)
-		return false
-	}
-	for _, w := range missing {
-		have := c.got[w.Path]
-		if have == nil {
-			have = &coldParts{}
-			c.got[w.Path] = have
-		}
-		for _, u := range w.Units {
-			if u >= len(have.units) {
-				have.units = append(have.units, make([]bool, u+1-len(have.units))...)
-			}
-			have.units[u] = true
-		}
-	}
-	return true
-}
 
 // Columns are columns of row groups of a segment, or their bloom filters.
 type Columns struct {
@@ -270,6 +196,9 @@ func (p *Plan) fetchCold(s *Source) error {
 		}
 		f := p.FiltersOf(pt.Segment) // the columns of an ambiguous segment are known then
 		if f == nil {
+			if p.Cold.leaveOut(pt.Segment) {
+				continue
+			}
 			return p.unreadable()
 		}
 		c := Columns{Segment: pt.Segment, Fields: []uint32{segment.TableFieldID}}
@@ -299,7 +228,11 @@ func (p *Plan) fetchCold(s *Source) error {
 	}
 	p.Cold.mu.Lock()
 	defer p.Cold.mu.Unlock()
+	s.keep(func(pt *Part, _ bool) bool { return pt.Segment == nil || !p.Cold.unread[pt.Segment.Path] })
 	p.Cold.later = append(p.Cold.later, wants...)
+	if p.Cold.spares() {
+		return nil
+	}
 	return p.Cold.err
 }
 
@@ -318,7 +251,17 @@ func ColdSummary(plans []*Plan) string {
 	}
 	c := plans[0].Cold
 	c.mu.Lock()
-	later := c.later
+	later, lacks := c.later, ""
+	switch n := len(c.unread); {
+	case n > 0:
+		them := "them"
+		if n == 1 {
+			them = "it"
+		}
+		lacks = fmt.Sprintf("; %s could not be read, so this plan lacks %s: %s", query.CountOf(n, "object"), them, c.err)
+	case c.err != nil:
+		lacks = fmt.Sprintf("; filters or values that would leave out rows could not be read: %s", c.err)
+	}
 	c.mu.Unlock()
 	var done, more query.Traffic
 	err := errors.New("object storage is not set")
@@ -328,14 +271,15 @@ func ColdSummary(plans []*Plan) string {
 	of := fmt.Sprintf("%d of %s", done.Objects, query.CountOf(len(objects), "object"))
 	switch {
 	case err != nil:
-		return fmt.Sprintf("%s: %s", of, err)
+		return fmt.Sprintf("%s: %s%s", of, err, lacks)
 	case query.Analyzes(plans[0].St.Explain):
 		return fmt.Sprintf("%s, %s, %s fetched, %s cached", of, query.CountOf(done.Requests, "request"),
 			query.CountOf(done.Bytes, "byte"), query.CountOf(done.Cached, "byte"))
 	}
-	return fmt.Sprintf("%s, %s, %s to fetch, %s cached; to plan, %s, %s fetched, %s cached", of,
+	return fmt.Sprintf("%s, %s, %s to fetch, %s cached; to plan, %s, %s fetched, %s cached%s", of,
 		query.CountOf(more.Requests, "request"), query.CountOf(more.Bytes, "byte"), query.CountOf(more.Cached, "byte"),
-		query.CountOf(done.Requests, "request"), query.CountOf(done.Bytes, "byte"), query.CountOf(done.Cached, "byte"))
+		query.CountOf(done.Requests, "request"), query.CountOf(done.Bytes, "byte"), query.CountOf(done.Cached, "byte"),
+		lacks)
 }
 
 // unreadable returns the error for a cold segment that could not be fetched, or not be read after that.

@@ -31,7 +31,7 @@ type Planned struct {
 func New(
 	ctx context.Context, st *sql.Statement, shape *Shape, req *query.Request, now time.Time, settings *Settings,
 ) (*Planned, error) {
-	cold := newCold(ctx)
+	cold := newCold(ctx, st)
 	views := make(map[query.TableName]*View, len(st.Names))
 	var list []*View
 	for _, name := range st.Names {
