@@ -146,9 +146,15 @@ func (g *Log) eachEntry(ctx context.Context, place states.Place, warn func(error
 				again = true
 				break
 			}
-			for i := range entries[part.From-h.First : part.To-h.First+1] {
-				if err := f(&entries[part.From-h.First+uint64(i)]); err != nil {
-					return 0, err
+			for e := range entries.All() {
+				if e.Index > part.To {
+					break
+				}
+				if e.Index < part.From {
+					continue
+				}
+				if err := f(&e); err != nil {
+					return 0, fmt.Errorf("%s: %w", part.Key, err)
 				}
 			}
 			next, term = part.To+1, part.Term

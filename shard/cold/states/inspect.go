@@ -58,8 +58,8 @@ func inspectLog(w io.Writer, file []byte) error {
 		return err
 	}
 	commands := 0
-	for i := range entries {
-		if entries[i].Command {
+	for e := range entries.All() {
+		if e.Command {
 			commands++
 		}
 	}

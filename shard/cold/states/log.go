@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -92,46 +93,71 @@ func uvarintLen(n int) int {
 	return binary.PutUvarint(b[:], uint64(n)) //nolint:gosec // a length is not negative
 }
 
-// DecodeLog checks the file of a piece. name is its source, for errors.
-func DecodeLog(name string, b []byte) (h LogHeader, entries []LogEntry, err error) {
+// LogEntries are the entries of a piece that was checked. They are decoded when they are read, so that they take no
+// memory besides the piece: an entry can have one byte there.
+type LogEntries struct {
+	first, term uint64
+	body        []byte
+}
+
+// All returns the entries in order. Their Data is part of the piece.
+func (l LogEntries) All() iter.Seq[LogEntry] {
+	return func(yield func(LogEntry) bool) {
+		for index, body := l.first, l.body; len(body) > 0; index++ {
+			e := LogEntry{Index: index, Term: l.term}
+			if e.Command, e.Data, body, _ = cutEntry(body); !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// cutEntry decodes the first entry of some. ok is false if it is damaged.
+func cutEntry(b []byte) (command bool, data, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] > 1 {
+		return false, nil, nil, false
+	}
+	if b[0] == 0 {
+		return false, nil, b[1:], true
+	}
+	n, size := binary.Uvarint(b[1:])
+	if b = b[1:]; size <= 0 || n > uint64(len(b)-size) {
+		return false, nil, nil, false
+	}
+	end := size + int(n)
+	return true, b[size:end:end], b[end:], true
+}
+
+// DecodeLog checks the file of a piece. name is its source, for errors. The entries are in b.
+func DecodeLog(name string, b []byte) (h LogHeader, entries LogEntries, err error) {
 	f, err := decodeFrame(name, b)
 	if err != nil {
-		return h, nil, err
+		return h, LogEntries{}, err
 	}
 	if f.kind != kindLog {
-		return h, nil, damaged(name, "it is of kind %d, want %d, a piece of a log", f.kind, kindLog)
+		return h, LogEntries{}, damaged(name, "it is of kind %d, want %d, a piece of a log", f.kind, kindLog)
 	}
 	if err := json.Unmarshal(f.head, &h); err != nil {
-		return LogHeader{}, nil, damaged(name, "its header: %w", err)
+		return LogHeader{}, LogEntries{}, damaged(name, "its header: %w", err)
 	}
 	body := f.body
 	if int64(len(body)) != h.Bytes {
-		return h, nil, damaged(name, "the entries have %d bytes, want %d", len(body), h.Bytes)
+		return h, LogEntries{}, damaged(name, "the entries have %d bytes, want %d", len(body), h.Bytes)
 	}
 	if h.First == 0 || h.Last < h.First || h.Last-h.First >= uint64(len(body)) {
-		return h, nil, damaged(name, "it has entries %d to %d in %d bytes", h.First, h.Last, len(body))
+		return h, LogEntries{}, damaged(name, "it has entries %d to %d in %d bytes", h.First, h.Last, len(body))
 	}
-	entries = make([]LogEntry, h.Last-h.First+1)
-	for i := range entries {
-		e := &entries[i]
-		e.Index, e.Term = h.First+uint64(i), h.Term
-		if len(body) == 0 || body[0] > 1 {
-			return h, nil, damaged(name, "entry %d is missing", e.Index)
+	for index := h.First; index <= h.Last; index++ {
+		_, _, rest, ok := cutEntry(body)
+		if !ok {
+			return h, LogEntries{}, damaged(name, "entry %d is missing or too long", index)
 		}
-		e.Command, body = body[0] == 1, body[1:]
-		if !e.Command {
-			continue
-		}
-		n, size := binary.Uvarint(body)
-		if size <= 0 || n > uint64(len(body)-size) {
-			return h, nil, damaged(name, "entry %d is too long", e.Index)
-		}
-		e.Data, body = body[size:size+int(n):size+int(n)], body[size+int(n):]
+		body = rest
 	}
 	if len(body) > 0 {
-		return h, nil, damaged(name, "it has %d bytes too many", len(body))
+		return h, LogEntries{}, damaged(name, "it has %d bytes too many", len(body))
 	}
-	return h, entries, nil
+	return h, LogEntries{first: h.First, term: h.Term, body: f.body}, nil
 }
 
 func (p Place) logPrefix() string { return p.Cluster + "/log/" }
@@ -166,18 +192,18 @@ func (p Place) PutLog(ctx context.Context, h LogHeader, entries []LogEntry) (Pie
 }
 
 // ReadLog reads and checks a piece.
-func (p Place) ReadLog(ctx context.Context, s *Piece) (h LogHeader, entries []LogEntry, err error) {
+func (p Place) ReadLog(ctx context.Context, s *Piece) (h LogHeader, entries LogEntries, err error) {
 	b, err := bucket.ReadAll(ctx, p.Bucket, s.Key, bucket.MaxPut)
 	if err != nil {
-		return h, nil, err
+		return h, LogEntries{}, err
 	}
 	if h, entries, err = DecodeLog(p.Bucket.Location()+"/"+s.Key, b); err != nil {
-		return h, nil, err
+		return h, LogEntries{}, err
 	}
 	if h.Cluster != p.Cluster || h.Shard != s.Shard || h.Incarnation != s.Incarnation || h.Term != s.Term ||
 		h.First != s.First || h.Last != s.Last {
-		return h, nil, fmt.Errorf("%s/%s has entries %d to %d of shard %d of cluster %s: it is another one than its key says",
-			p.Bucket.Location(), s.Key, h.First, h.Last, h.Shard, h.Cluster)
+		return h, LogEntries{}, fmt.Errorf("%s/%s has entries %d to %d of shard %d of cluster %s: it is another one than "+
+			"its key says", p.Bucket.Location(), s.Key, h.First, h.Last, h.Shard, h.Cluster)
 	}
 	return h, entries, nil
 }
