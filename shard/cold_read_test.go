@@ -376,7 +376,7 @@ func (w *coldWorld) fails(t *testing.T, t1 *schemapb.Table) {
 		"object storage does not answer: 3 objects with rows of 2024-10-04 to 2024-10-06 " +
 			"are needed": object.New(object.Config{Cache: c, Dir: dir, Location: "s3://logs/prod"}),
 		"this server has no object storage: 3 objects with rows of 2024-10-04 to 2024-10-06 are needed; start it with the " +
-			"settings of object storage that the other servers have": nil,
+			"settings of object storage that the other servers have; until then, the query fails again": nil,
 	} {
 		w.reader = reader
 		_, _, err := w.ask(sql, &shardpb.QueryRequest{}, t1)

@@ -121,7 +121,8 @@ func Explanations() []Explanation {
 		{
 			ObjectStorageUnavailable, "the query needs rows that are only in object storage, which does not answer or " +
 				"refuses, or the cache on the node has no room for them",
-			"The message has the reason, and the days of the rows. Narrow the time range to newer rows, or try again",
+			"The message has the reason, and the days of the rows. Narrow the time range to newer rows, or try again. With " +
+				"status 500, an operator first has to do what the message says; with 400, the query needs more than the cache has",
 			RetryLater,
 		},
 		{
@@ -141,7 +142,8 @@ func Explanations() []Explanation {
 		},
 		{
 			RuntimeResourcesExhausted, "the query needs more memory than is allowed or free",
-			"Narrow the time range, group by fewer values, or raise `--query-memory`", RetryLater,
+			"Narrow the time range, group by fewer values, or raise `--query-memory`. With status 400, the query would fetch " +
+				"more from object storage than `--query-max-cold-bytes`", RetryLater,
 		},
 		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at the same time, a body " +
 			"that arrives too slowly, or a quota of the database is used up", "Wait for `Retry-After`, and send fewer or " +

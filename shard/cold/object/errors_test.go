@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"cordwood/proto/errs"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
+	"cordwood/shard/cold/cache"
 	"cordwood/shard/segment"
 )
 
@@ -31,7 +33,14 @@ func TestErrorsForClients(t *testing.T) {
 		log := &bytes.Buffer{}
 		q := &Query{r: New(Config{Location: "s3://logs/prod", Logger: slog.New(slog.NewTextHandler(log, nil))})}
 		for range 2 {
-			got := q.failed(t.Context(), err, []*cold.Object{object}).Error()
+			failed := q.failed(t.Context(), err, []*cold.Object{object})
+			got := failed.Error()
+			// Clients repeat the query after 503.
+			lasts := strings.HasSuffix(got, "; until then, the query fails again")
+			if status := errs.From(failed).Status(); lasts != (status == 500) || !lasts && status != 503 ||
+				lasts != (want != "cannot be read;" && !strings.HasPrefix(want, "does not answer")) {
+				t.Errorf("%q has status %d", got, status)
+			}
 			if !strings.Contains(got, want) {
 				t.Errorf("%q, want %q", got, want)
 			}
@@ -43,6 +52,20 @@ func TestErrorsForClients(t *testing.T) {
 		}
 		if n := strings.Count(log.String(), "10.0.0.7"); n != 1 {
 			t.Errorf("%s: the log has the cause %d times: %s", want, n, log)
+		}
+	}
+}
+
+// TestRoomForClients: a query that needs more than the cache has is wrong, and one that comes at the wrong time is not.
+func TestRoomForClients(t *testing.T) {
+	t.Parallel()
+	q := &Query{r: New(Config{})}
+	for status, room := range map[int]*cache.NoRoomError{
+		400: {Need: 11, Limit: 10}, 503: {Need: 5, Others: 6, Limit: 10},
+	} {
+		e := errs.From(q.failed(t.Context(), room, nil))
+		if e.Status() != status || (e.RetryAfter > 0) != (status == 503) {
+			t.Errorf("%s: status %d, again after %s", e, e.Status(), e.RetryAfter)
 		}
 	}
 }

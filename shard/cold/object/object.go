@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -163,7 +164,7 @@ func (q *Query) mayFetch(more int64) error {
 	}
 	return errs.New(errs.RuntimeResourcesExhausted, "query: it would fetch %d bytes from object storage, and "+
 		"--query-max-cold-bytes allows %d; narrow the time range, read fewer columns, or have an operator raise the limit; "+
-		"EXPLAIN shows what a statement fetches", need, limit)
+		"EXPLAIN shows what a statement fetches", need, limit).WithStatus(http.StatusBadRequest)
 }
 
 // open makes the ends of objects available.
@@ -263,16 +264,17 @@ func (q *Query) keyOf(err error) string {
 }
 
 // failed returns the error of a fetch for clients. Users who may only query rows see neither addresses nor credentials
-// nor paths of the server: the log has these.
+// nor paths of the server: the log has these. Clients repeat a query after status 503, so errors that stay until
+// somebody acts have another one.
 func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
 	if errors.Is(err, errNoStorage) {
 		e := errs.New(errs.ObjectStorageUnavailable, "this server has no object storage: %s; start it with the settings of "+
-			"object storage that the other servers have", days(of))
+			"object storage that the other servers have%s", days(of), untilThen)
 		e.Err = err
-		return e
+		return e.WithStatus(http.StatusInternalServerError)
 	}
 	if room := (*cache.NoRoomError)(nil); errors.As(err, &room) {
 		e := errs.New(errs.ObjectStorageUnavailable, "query: %s", room)
@@ -280,7 +282,7 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 		if room.Need <= room.Limit {
 			return e.WithRetryAfter(retryAfter)
 		}
-		return e
+		return e.WithStatus(http.StatusBadRequest)
 	}
 	q.r.say(err)
 	kind, known := bucket.KindOf(err)
@@ -300,11 +302,18 @@ func (q *Query) failed(ctx context.Context, err error, of []*cold.Object) error 
 	}
 	e := errs.New(errs.ObjectStorageUnavailable, "object storage %s: %s", what, days(of))
 	e.Err = err
-	if known && (kind == bucket.Unavailable || kind == bucket.Throttled) || errors.Is(err, cache.ErrLost) {
+	switch {
+	case errors.Is(err, cache.ErrLost), known && (kind == bucket.Unavailable || kind == bucket.Throttled):
 		return e.WithRetryAfter(retryAfter)
+	case known:
+		e.Msg += untilThen
+		return e.WithStatus(http.StatusInternalServerError)
 	}
 	return e
 }
+
+// untilThen ends the error of a query that is not worth repeating.
+const untilThen = "; until then, the query fails again"
 
 // days describes the rows that are needed.
 func days(of []*cold.Object) string {

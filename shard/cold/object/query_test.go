@@ -583,7 +583,8 @@ func TestMaxBytes(t *testing.T) {
 	_, err := w.ask(wait(t), large, false)
 	want := fmt.Sprintf("bytes from object storage, and --query-max-cold-bytes allows %d; narrow the time range, read "+
 		"fewer columns, or have an operator raise the limit", w.reader.cfg.MaxBytes)
-	if errs.CodeOf(err) != errs.RuntimeResourcesExhausted || !strings.Contains(err.Error(), want) {
+	if e := errs.From(err); e.Code != errs.RuntimeResourcesExhausted || e.Status() != 400 ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("%s: %v, want %s", large, err, want)
 	}
 	if n, _ := w.bucket.count(); n > 0 {
