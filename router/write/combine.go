@@ -2,6 +2,7 @@ package write
 
 import (
 	"context"
+	"runtime"
 	"sync"
 
 	"cordwood/proto/column"
@@ -15,8 +16,9 @@ import (
 //
 // A call to a shard costs about the same for one row as for a thousand: a batch for each table, a gRPC call, and a
 // log entry that a majority must fsync. So requests that arrive during a call are combined into the next call, with
-// one batch for each table. A single request does not wait, because the first call starts at once. Under load, calls
-// grow larger but not more frequent. No timer is needed.
+// one batch for each table. Before a call, goroutines that are ready to run get the processor first, because many of
+// them are about to add rows. A single request does not wait, because then no other goroutine is ready. Under load,
+// calls grow larger but not more frequent. No timer is needed.
 //
 // # Which requests
 //
@@ -29,8 +31,8 @@ import (
 //	add     A request copies its rows into the open pack, a builder for each table as that
 //	        request knows it (id, version and epoch). A full pack takes no more, and the
 //	        request is sent by itself.
-//	send    One goroutine for each busy shard closes the open pack, encodes and sends it,
-//	        answers it, and takes the next one, until there is none.
+//	send    One goroutine for each busy shard lets others run, closes the open pack, encodes
+//	        and sends it, answers it, and takes the next one, until there is none.
 //	answer  All requests of the pack get the same error, or none. The builders are emptied
 //	        and kept for later packs.
 //
@@ -183,6 +185,7 @@ func (p *pack) part(t *schema.Table) *column.Builder {
 // one request must not end the call.
 func (c *combiner) send(sessionID uint64) {
 	for {
+		runtime.Gosched() // so that requests that are ready to run join the pack
 		c.mu.Lock()
 		p := c.open
 		c.open = nil

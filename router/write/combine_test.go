@@ -115,6 +115,29 @@ func TestSmallWritesAreCombined(t *testing.T) {
 	}
 }
 
+// TestReadyWritesShareCalls checks that writes that are ready to run join the first call, although nothing delays it.
+func TestReadyWritesShareCalls(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the first call cannot run beside the other writes
+	w, s := held(t)
+	close(s.hold)
+	const n = 20
+	s.entered = make(chan struct{}, n)
+	var wg sync.WaitGroup
+	failed := make([]error, n)
+	for i := range n {
+		wg.Go(func() {
+			_, failed[i] = w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(failed...); err != nil {
+		t.Fatal(err)
+	}
+	if s.calls > n/4 {
+		t.Errorf("%d writes took %d calls", n, s.calls)
+	}
+}
+
 // TestOneWriteDoesNotSpoilOthers checks that, if a shard refuses the rows of one of several combined requests, the
 // others succeed.
 func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
