@@ -147,16 +147,17 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 		return nil, err
 	}
 	if req.Body == nil || req.Body == http.NoBody {
-		return &Body{Data: make([]byte, 0, Pad), reader: r, res: r.reservation(req.Context())}, nil
+		b := r.newBody(req.Context())
+		b.Data = make([]byte, 0, Pad)
+		return b, nil
 	}
 	if len(encodings) == 0 && r.cfg.MaxBytes > 0 && req.ContentLength > r.cfg.MaxBytes {
 		return nil, r.tooLarge()
 	}
 	ctx := req.Context()
-	res := r.reservation(ctx)
-	if s, ok := req.Body.(Stopper); ok {
-		res.stop = s.Stop
-	}
+	b := r.newBody(ctx)
+	res := &b.res
+	res.stop, _ = req.Body.(Stopper)
 	buf, n, err := r.readAll(ctx, req, encodings, res)
 	if err != nil {
 		if buf != nil {
@@ -176,16 +177,19 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 	}
 	res.end(int64(n))
 	clear(buf.bytes[n : n+Pad])
-	return &Body{Data: buf.bytes[:n], reader: r, buf: buf, res: res}, nil
+	b.Data, b.buf = buf.bytes[:n], buf
+	return b, nil
 }
 
-// reservation returns a reservation for a body of the database in ctx (turns.DatabaseOf).
-func (r *Reader) reservation(ctx context.Context) *reservation {
+// newBody returns a body of the database in ctx (turns.DatabaseOf) without data and memory.
+func (r *Reader) newBody(ctx context.Context) *Body {
 	database := turns.DatabaseOf(ctx)
 	if r.cfg.Known == nil || !r.cfg.Known(database) {
 		database = ""
 	}
-	return &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait, database: database}
+	return &Body{reader: r, res: reservation{
+		budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait, database: database,
+	}}
 }
 
 // readAll returns a buffer with the decompressed body, and the body's length.

@@ -218,7 +218,7 @@ func (b *budget) reclaim(t *tenant, want int64) {
 		}
 		missing -= r.held
 		r.broken.Store(true) // before the read ends, because its error depends on this
-		r.stop()
+		r.stop.Stop()
 	}
 	b.grant()
 }

@@ -17,7 +17,7 @@ type Body struct {
 
 	reader   *Reader
 	buf      *buffer
-	res      *reservation
+	res      reservation
 	released bool
 }
 
@@ -70,7 +70,8 @@ func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 	if r.cfg.MaxBytes > 0 && n > r.cfg.MaxBytes {
 		return nil, r.tooLarge()
 	}
-	res := r.reservation(ctx)
+	b := r.newBody(ctx)
+	res := &b.res
 	err := res.begin(ctx, n)
 	if err == nil {
 		res.filled.Store(n) // all bytes have arrived already
@@ -81,5 +82,6 @@ func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 		return nil, r.explain(ctx, err)
 	}
 	res.end(n)
-	return &Body{Data: data, reader: r, res: res}, nil
+	b.Data = data
+	return b, nil
 }

@@ -13,8 +13,8 @@ type reservation struct {
 	maxWait time.Duration
 	// database is the one that the body is for, or "".
 	database string
-	// stop ends the current read of the body, from any goroutine. It is nil if reads cannot be ended.
-	stop func()
+	// stop ends the current read of the body. It is nil if reads cannot be ended.
+	stop Stopper
 	// total is the length of the whole body, or 0 if it is not known yet.
 	total int64
 	// deadline is when waiting ends. The first wait sets it for all waits together.

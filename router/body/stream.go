@@ -40,7 +40,7 @@ func (r *Reader) Stream(w http.ResponseWriter, req *http.Request, start time.Tim
 		s.body = http.NoBody
 	}
 	s.limits = s.control.SetReadDeadline(s.until) == nil
-	s.src = &source{r: (*pacedStream)(s), left: -1, res: r.reservation(req.Context())}
+	s.src = &source{r: (*pacedStream)(s), left: -1, res: &r.newBody(req.Context()).res}
 	if len(encodings) > 0 {
 		s.dec = &decoder{r: &opening{src: s.src, encodings: encodings, stream: s}}
 	}

@@ -173,12 +173,18 @@ func TestInventedDatabases(t *testing.T) {
 	})
 }
 
+// stopped is a Stopper that calls a function.
+type stopped func()
+
+// Stop implements Stopper.
+func (f stopped) Stop() { f() }
+
 // TestSlowBodyOfAnother: a slow body of a database within its part is not refused to make room for a flood of another.
 func TestSlowBodyOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 16 * mib, MaxWait: 5 * time.Second, Known: known})
-		res := r.reservation(turns.WithDatabase(t.Context(), "b"))
-		res.stop = func() { t.Error("the body of b is refused") }
+		res := &r.newBody(turns.WithDatabase(t.Context(), "b")).res
+		res.stop = stopped(func() { t.Error("the body of b is refused") })
 		if err := res.begin(t.Context(), 2*mib); err != nil {
 			t.Fatal(err)
 		}
