@@ -68,9 +68,10 @@ func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.O
 		return nil, h.ingestion.Failed(ingest.Native, ingest.StageBody, err)
 	}
 	b.Input, b.Bytes = ingest.Body{Data: content.Data, Kind: kind}, int64(len(content.Data))
-	out := &h.ingestion.Store(r.Context(), &ingest.Request{
-		Protocol: ingest.Native, Caller: &x.Caller, Deadline: x.Deadline, Memory: content, Batches: []*ingest.Batch{b},
-	})[0]
+	q := &p.request
+	q.Protocol, q.Caller, q.Deadline, q.Memory = ingest.Native, &x.Caller, x.Deadline, content
+	q.Batches = append(p.batches[:0], b)
+	out := &h.ingestion.Store(r.Context(), q)[0]
 	out.Warnings = slices.Concat(p.warnings, out.Warnings, out.Written.Warnings)
 	return out, out.Err
 }
@@ -82,10 +83,13 @@ var formatName = []string{"svcdb_v1"}
 func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outcome) {
 	header := w.Header() // its keys are constants in the form of http.CanonicalHeaderKey
 	header[exchange.HeaderFormat] = formatName
-	header[exchange.HeaderMetrics] = []string{
+	millis := strconv.FormatInt(x.Millis(), 10)
+	values := []string{ // one allocation for three headers; code that adds a value to one of them gets a copy
 		`{"svc_exec_write_cost":` + strconv.FormatInt(res.WriteTime.Milliseconds(), 10) + `}`,
+		strconv.Itoa(res.Skipped), millis,
 	}
-	header[exchange.HeaderSkipped] = []string{strconv.Itoa(res.Skipped)}
+	header[exchange.HeaderMetrics], header[exchange.HeaderSkipped] = values[0:1:1], values[1:2:2]
+	header[exchange.HeaderExecutionTime] = values[2:3:3]
 	if res.Dropped > 0 {
 		header.Set(exchange.HeaderDropped, strconv.Itoa(res.Dropped))
 	}
@@ -98,8 +102,6 @@ func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outco
 	for _, warning := range res.Warnings {
 		header.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 	}
-	millis := strconv.FormatInt(x.Millis(), 10)
-	header[exchange.HeaderExecutionTime] = []string{millis}
 
 	out := make([]byte, 0, 128)
 	out = append(out, '{')

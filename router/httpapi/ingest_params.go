@@ -17,6 +17,11 @@ type ingestParams struct {
 	contentType string
 	// warnings lists parts of headers that have no effect.
 	warnings []string
+
+	// request and batches are for the call of the ingestion service. They are here because one allocation is cheaper
+	// than three.
+	request ingest.Request
+	batches [1]*ingest.Batch
 }
 
 // readIngestParams reads headers and query string. It refuses only malformed values. The ingestion service checks

@@ -101,7 +101,8 @@ func (f *freshView) waitFor(ctx context.Context, age time.Duration) error {
 // seenTables is the catalog of one run of a pipeline. It remembers the tables that the run saw.
 type seenTables struct {
 	Catalog
-	list []seenTable
+	list  []seenTable
+	first [1]seenTable // memory of list for most runs
 }
 
 type seenTable struct {
@@ -114,6 +115,9 @@ func (s *seenTables) Table(database, name string) (*schema.Table, bool) {
 	t, ok := s.Catalog.Table(database, name)
 	if !ok {
 		t = nil
+	}
+	if s.list == nil {
+		s.list = s.first[:0]
 	}
 	s.list = append(s.list, seenTable{database, name, t})
 	return t, ok

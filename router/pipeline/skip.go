@@ -77,6 +77,9 @@ func WithKind(kind SkipKind, err error) error {
 
 // KindOf returns the kind of err, or SkipOther.
 func KindOf(err error) SkipKind {
+	if err == nil {
+		return SkipOther // errors.As would allocate
+	}
 	if e := (*kindError)(nil); errors.As(err, &e) {
 		return e.kind
 	}

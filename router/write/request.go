@@ -56,16 +56,33 @@ type job struct {
 	part *partition
 }
 
+// firstTable has what newRequest needs for one table with one batch. Most requests are no larger, so they are
+// allocated at once.
+type firstTable struct {
+	request request
+	target  target
+	job     job
+	targets [1]*target
+	jobs    [1]*job
+}
+
 // newRequest divides the rows of out into batches. Tables without rows are left out.
 func newRequest(cfg *Config, out *pipeline.Output) *request {
-	req := &request{}
+	first := &firstTable{}
+	req := &first.request
 	var groups map[string]int
 	for _, tr := range out.Tables {
 		if tr.Count() == 0 {
 			continue
 		}
 		tr.Rows.Finish()
-		t := &target{rows: tr, deletes: slices.ContainsFunc(tr.Rows.Cols(), isDeletedColumn)}
+		t, j := &first.target, &first.job
+		if req.targets == nil {
+			req.targets, t.jobs = first.targets[:0], first.jobs[:0]
+		} else {
+			t, j = &target{}, &job{}
+		}
+		t.rows, t.deletes = tr, slices.ContainsFunc(tr.Rows.Cols(), isDeletedColumn)
 		if !tr.Internal && len(out.Tables) > 1 {
 			if groups == nil {
 				groups = map[string]int{}
@@ -79,7 +96,7 @@ func newRequest(cfg *Config, out *pipeline.Output) *request {
 			t.group = g
 		}
 		t.addParts()
-		t.cut(cfg)
+		t.cut(cfg, j)
 		req.targets = append(req.targets, t)
 	}
 	return req
@@ -96,15 +113,18 @@ func (t *target) addParts() {
 	}
 }
 
-// cut creates as few jobs as the limits allow for the rows that are not encoded yet. Each has at least one row.
-func (t *target) cut(cfg *Config) {
+// cut creates as few jobs as the limits allow for the rows that are not encoded yet. Each has at least one row. The
+// first one is j.
+func (t *target) cut(cfg *Config, j *job) {
 	n, size := t.rows.Rows.Rows(), t.rows.Rows.ByteSize()
 	base := t.rows.Count() - n
 	if n == 0 {
 		return
 	}
+	*j = job{target: t, base: base, from: base}
 	if n <= cfg.MaxBatchRows && size <= cfg.MaxBatchBytes {
-		t.jobs = append(t.jobs, &job{target: t, base: base, from: base, to: base + n, bytes: size})
+		j.to, j.bytes = base+n, size
+		t.jobs = append(t.jobs, j)
 		return
 	}
 	fixed := 0
@@ -115,7 +135,6 @@ func (t *target) cut(cfg *Config) {
 			texts = append(texts, c)
 		}
 	}
-	j := &job{target: t, base: base, from: base}
 	for row := range n {
 		bytes := fixed
 		for _, c := range texts {

@@ -103,7 +103,7 @@ func TestCutFollowsTheSizesOfRows(t *testing.T) {
 	}
 	b.Finish()
 	tg := &target{rows: &pipeline.TableRows{Rows: b}}
-	tg.cut(&Config{MaxBatchRows: 1 << 16, MaxBatchBytes: 1000})
+	tg.cut(&Config{MaxBatchRows: 1 << 16, MaxBatchBytes: 1000}, &job{})
 	at := 0
 	for _, j := range tg.jobs {
 		if j.from != at || j.to <= j.from || j.bytes > 1000 {

@@ -19,6 +19,9 @@ import (
 // MaxPairs limits the number of pairs of one query string or form.
 const MaxPairs = 1000
 
+// usualPairs is the number of pairs for which memory is allocated at once.
+const usualPairs = 8
+
 // Values has the pairs of a query string, in order.
 type Values struct {
 	pairs []pair
@@ -38,6 +41,9 @@ func Parse(raw string) (Values, error) {
 		}
 		if len(v.pairs) == MaxPairs {
 			return Values{}, errs.New(errs.InvalidArguments, "reading the query string: more than %d parameters", MaxPairs)
+		}
+		if v.pairs == nil {
+			v.pairs = make([]pair, 0, min(strings.Count(raw, "&")+2, usualPairs))
 		}
 		name, value, _ := strings.Cut(part, "=")
 		v.pairs = append(v.pairs, pair{name: Unescape(name), value: Unescape(value)})
