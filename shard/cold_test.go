@@ -129,7 +129,7 @@ func TestCutsStayApart(t *testing.T) {
 		s.cut(1, 2) // table 3 shares their segments, but is in no cut
 		put("b", 3, 1, 2, 3)
 		restart()
-		if err := s.offload(map[uint64]int64{1: 1}); err != nil {
+		if err := s.offload(map[uint64]int64{1: 1, 2: 1}); err != nil {
 			t.Fatal(err)
 		}
 		s.cut(1, 2, 3) // both cuts are in one memtable
@@ -138,7 +138,7 @@ func TestCutsStayApart(t *testing.T) {
 		s.flush()
 		put("c", 2, 1, 2, 3)
 		s.flush()
-		if err := s.offload(map[uint64]int64{1: 3, 2: 3}); err != nil {
+		if err := s.offload(map[uint64]int64{1: 3, 2: 3, 3: 1}); err != nil {
 			t.Fatal(err)
 		}
 		s.cut(1, 2, 3) // nothing of it is in memory
@@ -195,7 +195,7 @@ func TestCutsStayApart(t *testing.T) {
 			}
 		}
 		_, sets := s.coldState()
-		if len(sets) != 2 || len(sets[0].Objects) != 1 || len(sets[1].Objects) != 2 {
+		if len(sets) != 2 || len(sets[0].Objects) != 2 || len(sets[1].Objects) != 3 {
 			t.Errorf("crash %t: the sets are %+v", crash, sets)
 		}
 		s.close()

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -15,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -70,7 +73,7 @@ type shipped struct {
 	// rows are the rows of tables, shipped those that are in the bucket for certain, batches some of the batches.
 	rows, shipped map[uint64]map[string]bool
 	batches       []sentBatch
-	versions      map[uint64]uint32
+	defs          map[uint64]*schemapb.Table // of the tables that were altered
 	logged        int
 }
 
@@ -136,7 +139,7 @@ func TestShippedLogRandom(t *testing.T) {
 	t.Logf("go test ./shard -run TestShippedLogRandom -log-seed %d", seed)
 	w := &shipped{
 		rng: rand.New(rand.NewPCG(seed, 2)), dir: t.TempDir(), ids: []uint64{1, 2, 3, staying}, lastID: 3,
-		rows: map[uint64]map[string]bool{}, shipped: map[uint64]map[string]bool{}, versions: map[uint64]uint32{},
+		rows: map[uint64]map[string]bool{}, shipped: map[uint64]map[string]bool{}, defs: map[uint64]*schemapb.Table{},
 	}
 	now := func() time.Time { return time.Now().Add(w.now.get()) }
 	cfg := tiered(testConfig(t), failing{
@@ -164,11 +167,12 @@ func TestShippedLogRandom(t *testing.T) {
 		{6, w.end},
 		{2, w.drop},
 		{3, w.alter},
+		{8, w.changeMode},
 		{4, func() { w.broken.Store(w.rng.IntN(3) == 0) }},
 		{2, func() { _ = w.compactNow() }},
 	}
 	for i := range 400 {
-		n := w.rng.IntN(147)
+		n := w.rng.IntN(155)
 		for _, op := range ops {
 			if n -= op.weight; n < 0 {
 				op.do()
@@ -191,7 +195,7 @@ func (w *shipped) write() {
 	id := w.ids[w.rng.IntN(len(w.ids))]
 	w.seq++
 	h := head(id, 9, w.seq)
-	h.SchemaVersion = max(1, w.versions[id])
+	h.SchemaVersion = w.def(id).Version
 	var rows []string
 	for range 1 + w.rng.IntN(3) {
 		rows = append(rows, fmt.Sprintf("%d %d %d", id, w.seq, len(rows)))
@@ -199,7 +203,7 @@ func (w *shipped) write() {
 	var values column.Builder
 	columns := schema.FromProto(def(id)).Columns
 	ts, message := values.Add(columns[0]), (*column.Col)(nil)
-	if h.SchemaVersion == 1 {
+	if len(w.def(id).Columns) == len(columns) {
 		values.Add(columns[1]).SetString(0, "host")
 	}
 	message = values.Add(columns[2])
@@ -283,13 +287,32 @@ func (w *shipped) drop() {
 // alter drops the column host of a table. Earlier batches are refused from then on.
 func (w *shipped) alter() {
 	id := w.ids[w.rng.IntN(len(w.ids))]
-	if w.versions[id] > 0 {
-		return
-	}
-	w.versions[id] = 2
-	d := def(id)
-	d.Version, d.MinWriterVersion = 2, 2
-	d.Columns = slices.DeleteFunc(d.Columns, func(c *schemapb.Column) bool { return c.Name == "host" })
+	w.define(id, func(d *schemapb.Table) {
+		d.MinWriterVersion = d.Version
+		d.Columns = slices.DeleteFunc(d.Columns, func(c *schemapb.Column) bool { return c.Name == "host" })
+	})
+}
+
+// changeMode changes how the rows of a table merge. The times of rows are unique, so all rows stay.
+func (w *shipped) changeMode() {
+	w.define(w.ids[w.rng.IntN(len(w.ids))], func(d *schemapb.Table) {
+		modes := []map[string]string{
+			{"append_mode": "true"}, {"append_mode": "false", "merge_mode": "last_row"},
+			{"append_mode": "false", "merge_mode": "last_non_null"},
+		}
+		d.Options = modes[w.rng.IntN(len(modes))]
+	})
+}
+
+// def returns the definition of a table.
+func (w *shipped) def(id uint64) *schemapb.Table { return cmp.Or(w.defs[id], def(id)) }
+
+// define changes the definition of a table.
+func (w *shipped) define(id uint64, change func(*schemapb.Table)) {
+	d := proto.CloneOf(w.def(id))
+	d.Version++
+	change(d)
+	w.defs[id] = d
 	if err := w.DefineTable(wait(w.t), d); err != nil {
 		w.t.Error(err)
 	}

@@ -57,6 +57,9 @@ type Counted struct {
 	// Hidden are ranges of cuts whose rows are read from objects only, because some of them were joined by days: those
 	// that replicas have in segments are dead. The ranges are in ascending order and do not touch.
 	Hidden []CutRange
+	// Returned are the closed cuts of which no row went to objects, because the rows were of several merge modes: they
+	// belong to the next cut of the table. The ranges are as those of Hidden.
+	Returned []CutRange
 }
 
 // CutRange are the cuts from First to Last.
@@ -130,6 +133,7 @@ const (
 	countUnknown = 4
 	countExpired = 5
 	countHidden  = 6
+	countReturn  = 7
 
 	setNumber = 1
 	setIndex  = 2
@@ -241,14 +245,19 @@ func appendCounted(c *Counted) []byte {
 	if c.Expired {
 		w.uint(countExpired, 1)
 	}
-	var hidden []byte
-	for _, r := range c.Hidden {
-		hidden = protowire.AppendVarint(protowire.AppendVarint(hidden, r.First), r.Last)
-	}
-	if len(hidden) > 0 {
-		w.bytes(countHidden, hidden)
-	}
+	w.cutRanges(countHidden, c.Hidden)
+	w.cutRanges(countReturn, c.Returned)
 	return w.b
+}
+
+func (w *writer) cutRanges(num protowire.Number, list []CutRange) {
+	var b []byte
+	for _, r := range list {
+		b = protowire.AppendVarint(protowire.AppendVarint(b, r.First), r.Last)
+	}
+	if len(b) > 0 {
+		w.bytes(num, b)
+	}
 }
 
 // AppendObject appends the encoded form of an object, without the number and the order of its cut.
@@ -351,20 +360,27 @@ func (r *reader) counted(b []byte) (c Counted) {
 		case countExpired:
 			c.Expired = f.v != 0
 		case countHidden:
-			numbers := r.numbers(f.b)
-			if len(numbers)%2 != 0 {
-				r.corrupt("a range of cuts")
-				return true
-			}
-			for i := 0; i < len(numbers); i += 2 {
-				c.Hidden = append(c.Hidden, CutRange{numbers[i], numbers[i+1]})
-			}
+			c.Hidden = r.cutRanges(f.b)
+		case countReturn:
+			c.Returned = r.cutRanges(f.b)
 		default:
 			return false
 		}
 		return true
 	})
 	return c
+}
+
+func (r *reader) cutRanges(b []byte) (list []CutRange) {
+	numbers := r.numbers(b)
+	if len(numbers)%2 != 0 {
+		r.corrupt("a range of cuts")
+		return nil
+	}
+	for i := 0; i < len(numbers); i += 2 {
+		list = append(list, CutRange{numbers[i], numbers[i+1]})
+	}
+	return list
 }
 
 func (r *reader) coldSet(b []byte) (s Set) {
@@ -481,6 +497,8 @@ func (s *State) hasCut(number uint64) bool {
 
 func (s Set) id() uint64 { return s.Number }
 
+func (c Counted) compareID(id uint64) int { return cmp.Compare(c.TableID, id) }
+
 func (o CutOrder) compare(to CutOrder) int {
 	return cmp.Or(cmp.Compare(o.TableID, to.TableID), cmp.Compare(o.Number, to.Number))
 }
@@ -492,8 +510,9 @@ func (s *State) WithoutLocal() *State {
 	n.Segments, n.Reserved, n.Garbage, n.Sessions, n.Keys = nil, nil, nil, nil, nil
 	n.Cold.Open, n.Cold.Counted = nil, slices.Clone(s.Cold.Counted)
 	for i, c := range n.Cold.Counted {
-		n.Cold.Counted[i] = Counted{TableID: c.TableID, Unknown: c.Unknown, Hidden: c.Hidden}
+		n.Cold.Counted[i] = Counted{TableID: c.TableID, Unknown: c.Unknown, Hidden: c.Hidden, Returned: c.Returned}
 	}
 	n.CutOrders = n.neededOrders()
+	n.forgetOrders()
 	return &n
 }

@@ -64,7 +64,7 @@ func coldFinal() *State {
 	s.Sessions = nil
 	s.Expired[0] = Expiry{TableID: 7, Before: 11, Order: 12, Index: 16}
 	s.Cold, s.Sets = *coldEdits()[3].Cold, coldEdits()[3].Sets
-	s.CutOrders = []CutOrder{{1, 7, 16}, {1, 1 << 40, 17}}
+	s.CutOrders = []CutOrder{{1, 7, 16}, {2, 7, 18}, {1, 1 << 40, 17}} // rows before the end of cut 2 have not expired
 	return s
 }
 
@@ -100,7 +100,10 @@ func TestCold(t *testing.T) {
 	if got := m.State().CutOrders; len(got) != 1 || got[0].TableID != 1<<40 {
 		t.Errorf("after the drop of table 7: %+v", got)
 	}
-	commit(t, m, &Edit{AppliedIndex: 20, AppliedTerm: 2, Sets: []Set{{Number: 1}}, Cold: &Cold{LastCut: 2}})
+	commit(t, m, &Edit{
+		AppliedIndex: 20, AppliedTerm: 2, Sets: []Set{{Number: 1}}, Cold: &Cold{LastCut: 2},
+		Expire: []Expiry{{TableID: 1 << 40, Before: 10, Order: 17}},
+	})
 	if got := open(t, fsys, "/s").State(); len(got.Sets)+len(got.CutOrders)+len(got.Cold.Dead) > 0 ||
 		got.Cold.LastCut != 2 {
 		t.Errorf("after the end of the last set: %+v, %+v, %+v", got.Cold, got.Sets, got.CutOrders)
@@ -164,7 +167,8 @@ func TestObjectOfDamage(t *testing.T) {
 	}
 }
 
-// TestForgetOrders forgets the orders of joined cuts when no segment of the table is before them any more.
+// TestForgetOrders forgets the orders of cuts without a set, and of joined ones, when no segment of the table is before
+// them any more.
 func TestForgetOrders(t *testing.T) {
 	t.Parallel()
 	of := func(id, table uint64) segment.Meta { m := seg(id, table); m.Order = 10 * id; return m }
@@ -186,14 +190,17 @@ func TestForgetOrders(t *testing.T) {
 	edit.Add[3].ID = 7
 	edit.Sets = append(edit.Sets, Set{Number: 1, Index: 1, Objects: []cold.Object{object(1, "d", of(1, 7))}})
 	s := (&State{}).apply(edit)
-	if len(s.CutOrders) != 6 { // those of the cuts 1 and 4, which have sets; nothing was joined yet
-		t.Errorf("not joined: %v", s.CutOrders)
+	want := []CutOrder{ // nothing was joined: the cuts 1 and 4 have sets, and some of the others segments
+		{1, 7, 15}, {2, 7, 25}, {3, 7, 35}, {4, 7, 45},
+		{1, 8, 15}, {2, 8, 25}, {3, 8, 35}, {4, 8, 45},
+		{1, 9, 15}, {4, 9, 45},
 	}
+	equal(t, "not joined", &State{CutOrders: want}, &State{CutOrders: s.CutOrders})
 	s = (&State{}).apply(&Edit{
 		AppliedIndex: 5, AppliedTerm: 1, Cold: edit.Cold, Sets: []Set{last}, Tables: edit.Tables, Add: edit.Add,
 		CutOrders: edit.CutOrders,
 	})
-	want := []CutOrder{
+	want = []CutOrder{
 		{4, 7, 45},                                     // the segment of cut 1 is dead
 		{1, 8, 15}, {2, 8, 25}, {3, 8, 35}, {4, 8, 45}, // rows that cannot be written may belong to any cut
 		{4, 9, 45},

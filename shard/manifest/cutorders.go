@@ -8,29 +8,34 @@ import (
 
 // This file finds out which orders of cuts are needed, and which cuts were joined.
 
-// neededOrders returns the orders of cuts that are open, have a set, or were joined to a set.
+// neededOrders returns the orders of cuts without those whose rows returned. These rows count as rows of the next cut.
 func (s *State) neededOrders() []CutOrder {
-	joined := joinedLists{sets: s.Sets, counted: s.Cold.Counted}
 	return without(s.CutOrders, func(o CutOrder) bool {
-		return !s.hasCut(o.Number) && !joined.has(o.TableID, o.Number)
+		at, found := slices.BinarySearchFunc(s.Cold.Counted, o.TableID, Counted.compareID)
+		return found && InRanges(s.Cold.Counted[at].Returned, o.Number)
 	})
 }
 
-// forgetOrders removes the orders of cuts that were joined to the set of another one, if the table has no segment
-// before them any more. The last order of a table stays: rows in memory are after it. It must be called after segments.
+// forgetOrders removes the orders of cuts that are closed and have no set any more, because its objects have expired or
+// were joined to those of another set, if the table has no segment before them. Otherwise the rows of such a segment
+// would count as rows of the next cut, whose objects do not have them. The last order of a table whose cut was joined
+// stays: rows in memory are after it. It must be called after segments.
 func (s *State) forgetOrders() {
-	var first map[uint64]uint64 // the lowest order of the segments of a table
+	var first *firstOrders
 	joined := joinedLists{sets: s.Sets, counted: s.Cold.Counted}
 	last := func(i int) bool { return i == len(s.CutOrders)-1 || s.CutOrders[i+1].TableID != s.CutOrders[i].TableID }
 	var kept []CutOrder
 	for i, o := range s.CutOrders {
 		gone := false
-		if !last(i) && !s.hasCut(o.Number) && joined.has(o.TableID, o.Number) {
+		if !s.hasCut(o.Number) {
 			if first == nil {
 				first = s.firstOrders()
 			}
-			least, has := first[o.TableID]
-			gone = !has || least >= o.Order
+			if joined.has(o.TableID, o.Number) {
+				gone = !last(i) && first.all.noneBefore(o)
+			} else {
+				gone = first.live.noneBefore(o)
+			}
 		}
 		switch {
 		case gone && kept == nil:
@@ -44,25 +49,43 @@ func (s *State) forgetOrders() {
 	}
 }
 
-// firstOrders returns the lowest order of the segments of each table. It is 0 if there is a raw one, whose rows may
-// belong to any cut.
-func (s *State) firstOrders() map[uint64]uint64 {
-	first := map[uint64]uint64{}
-	note := func(table, order uint64) {
-		if least, has := first[table]; !has || order < least {
-			first[table] = order
-		}
+// firstOrders has the lowest orders of segments: of all of them, and of those with rows that have not expired. An order
+// is 0 if there is a raw segment, whose rows may belong to any cut.
+type firstOrders struct{ all, live lowestOrders }
+
+// lowestOrders are orders by table.
+type lowestOrders map[uint64]uint64
+
+func (l lowestOrders) note(table, order uint64) {
+	if least, has := l[table]; !has || order < least {
+		l[table] = order
 	}
+}
+
+// noneBefore reports whether no segment has rows of the table before the end of a cut.
+func (l lowestOrders) noneBefore(o CutOrder) bool {
+	least, has := l[o.TableID]
+	return !has || least >= o.Order
+}
+
+func (s *State) firstOrders() *firstOrders {
+	first := &firstOrders{lowestOrders{}, lowestOrders{}}
+	dead := s.Dead()
 	for i := range s.Segments {
 		m := &s.Segments[i]
 		for _, span := range m.Tables {
-			note(span.TableID, m.Order)
+			first.all.note(span.TableID, m.Order)
+			if !dead.before(span.TableID, span.MaxTime, m.Order) {
+				first.live.note(span.TableID, m.Order)
+			}
 		}
-		switch {
-		case m.Raw:
-			note(m.TableID, 0)
-		case !m.Shared():
-			note(m.TableID, m.Order)
+		order := m.Order
+		if m.Raw {
+			order = 0
+		}
+		if m.Raw || !m.Shared() {
+			first.all.note(m.TableID, order)
+			first.live.note(m.TableID, order)
 		}
 	}
 	return first
@@ -77,9 +100,7 @@ type joinedLists struct {
 
 // has reports whether a cut of a table was joined, or is hidden because others were.
 func (l *joinedLists) has(table, number uint64) bool {
-	at, found := slices.BinarySearchFunc(l.counted, table, func(c Counted, id uint64) int {
-		return cmp.Compare(c.TableID, id)
-	})
+	at, found := slices.BinarySearchFunc(l.counted, table, Counted.compareID)
 	if found && InRanges(l.counted[at].Hidden, number) {
 		return true
 	}

@@ -1,12 +1,9 @@
 package manifest
 
 import (
-	"cmp"
 	"slices"
 
-	"cordwood/shard/cold"
 	"cordwood/shard/query"
-	"cordwood/shard/segment"
 )
 
 // Merging holds the merge modes of rows that were written before a table's merge mode changed.
@@ -56,11 +53,6 @@ func (s *State) forgetEras() {
 	for _, o := range s.CutOrders { // objects have the rows of this cut
 		note(o.TableID, o.Order-1)
 	}
-	for i, m := range s.Merging {
-		if s.hasLeftOver(m.TableID, dead) {
-			used[i] = slices.Repeat([]bool{true}, len(used[i]))
-		}
-	}
 	var kept []Merging
 	for i, m := range s.Merging {
 		var eras []Era
@@ -74,44 +66,6 @@ func (s *State) forgetEras() {
 		}
 	}
 	s.Merging = kept
-}
-
-// hasLeftOver reports whether rows of a table have stayed in segments of a cut whose set has none of its objects,
-// because its merge mode was changed within the cut. The eras of such a table say that it has such rows, even if those
-// of an earlier mode are gone.
-func (s *State) hasLeftOver(id uint64, dead *Dead) bool {
-	from, _ := slices.BinarySearchFunc(s.CutOrders, id, func(o CutOrder, id uint64) int {
-		return cmp.Compare(o.TableID, id)
-	})
-	orders := s.CutOrders[from:]
-	if n := slices.IndexFunc(orders, func(o CutOrder) bool { return o.TableID != id }); n >= 0 {
-		orders = orders[:n]
-	}
-	if len(orders) == 0 {
-		return false
-	}
-	joined := joinedLists{sets: s.Sets, counted: s.Cold.Counted}
-	return slices.ContainsFunc(s.Segments, func(m segment.Meta) bool {
-		if !hasTable(&m, id, dead) {
-			return false
-		}
-		number, cut := CutOf(orders, m.Order)
-		if !cut || joined.has(id, number) {
-			return false
-		}
-		at, found := slices.BinarySearchFunc(s.Sets, number, func(set Set, n uint64) int {
-			return cmp.Compare(set.Number, n)
-		})
-		return found && !slices.ContainsFunc(s.Sets[at].Objects, func(o cold.Object) bool { return o.Has(id) })
-	})
-}
-
-// hasTable reports whether a segment has rows of a table that live.
-func hasTable(m *segment.Meta, id uint64, dead *Dead) bool {
-	if !m.Shared() {
-		return m.TableID == id
-	}
-	return slices.ContainsFunc(m.Tables, func(t segment.TableSpan) bool { return t.TableID == id && !dead.Span(m, &t) })
 }
 
 // eraOf returns the index of the era of segments with the given order, or len(eras) if there is

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"cordwood/shard/cold"
 	"cordwood/shard/query"
@@ -62,12 +63,17 @@ func TestEras(t *testing.T) {
 			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
 		},
 		{
-			"the rows of an era are gone",
+			"the object is gone, and segments of its cut are not",
 			Edit{Sets: []Set{{Number: 1}}},
-			[]Merging{{7, []Era{{4, query.LastRow}}}, {9, []Era{{4, query.LastRow}}}},
+			[]Merging{{7, []Era{{4, query.LastRow}, {5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
+		},
+		{
+			"the rows of an era are gone, and a segment is added",
+			Edit{Remove: []uint64{1, 3}, Add: []segment.Meta{own(7, 4, 7)}},
+			[]Merging{{7, []Era{{5, query.LastNonNull}}}, {9, []Era{{4, query.LastRow}}}},
 		},
 		{"a table is dropped", Edit{AppliedIndex: 4, Drop: []uint64{7}}, []Merging{{9, []Era{{4, query.LastRow}}}}},
-		{"all are gone", Edit{Remove: []uint64{3, 6}}, nil},
+		{"all are gone", Edit{Remove: []uint64{6}}, nil},
 	} {
 		for range 2 {
 			state = state.apply(&step.edit)
@@ -90,36 +96,47 @@ func TestEras(t *testing.T) {
 	}
 }
 
-// TestErasOfLeftOverRows checks that a table keeps its eras while rows of it have stayed in segments of a cut whose set
-// has only objects of another table.
-func TestErasOfLeftOverRows(t *testing.T) {
+// TestErasOfReturnedRows checks that rows that returned from a cut count as rows of no cut, and keep their eras, while
+// the set of the cut has objects of another table.
+func TestErasOfReturnedRows(t *testing.T) {
 	own := func(id, order uint64) segment.Meta {
 		m := seg(id, 9)
 		m.Order = order
 		return m
 	}
-	eras := []Merging{{9, []Era{{4, query.LastRow}}}}
+	eras := []Merging{{9, []Era{{4, query.LastRow}, {7, query.LastNonNull}}}}
+	orders := []CutOrder{{Number: 1, TableID: 9, Order: 6}}
+	returned := &Cold{LastCut: 1, Counted: []Counted{{TableID: 9, Unknown: true, Returned: []CutRange{{1, 1}}}}}
 	state := &State{}
 	for _, step := range []struct {
-		name string
-		edit Edit
-		want []Merging
+		name   string
+		edit   Edit
+		want   []Merging
+		orders []CutOrder
 	}{
-		{"rows of two modes", Edit{
+		{"rows of two modes in a cut", Edit{
 			AppliedIndex: 1, Add: []segment.Meta{own(1, 1), own(2, 5)}, Tables: []Table{table(7, 1), table(9, 1)}, Merging: eras,
-		}, eras},
-		{"they are in a cut, and stay", Edit{
-			Cold: &Cold{LastCut: 1}, CutOrders: []CutOrder{{Number: 1, TableID: 9, Order: 6}},
+			Cold: &Cold{LastCut: 1, Open: &Cut{Number: 1}}, CutOrders: orders,
+		}, eras, orders},
+		{"they return", Edit{
+			Cold: returned, CutOrders: orders,
 			Sets: []Set{{Number: 1, Index: 2, Objects: []cold.Object{{Key: "a", Cut: 1, Meta: segment.Meta{
 				TableID: 7, Rows: 1, MinTime: 1, MaxTime: 2, Bytes: 3,
 			}}}}},
-		}, eras},
-		{"those of the earlier mode are gone", Edit{Remove: []uint64{1}}, eras},
-		{"the set is gone", Edit{Sets: []Set{{Number: 1}}}, nil},
+		}, eras, nil},
+		{
+			"those of the earlier mode are gone",
+			Edit{Remove: []uint64{1}},
+			[]Merging{{9, []Era{{7, query.LastNonNull}}}}, nil,
+		},
+		{"all are gone", Edit{Remove: []uint64{2}}, nil, nil},
 	} {
 		state = state.apply(&step.edit)
 		if d := cmp.Diff(step.want, state.Merging); d != "" {
 			t.Errorf("%s (-want +got):\n%s", step.name, d)
+		}
+		if d := cmp.Diff(step.orders, state.CutOrders, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: orders (-want +got):\n%s", step.name, d)
 		}
 	}
 }

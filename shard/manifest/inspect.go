@@ -165,6 +165,9 @@ func (p *printer) counted(indent string, c *Counted) {
 	for _, r := range c.Hidden {
 		notes += fmt.Sprintf(", the cuts %d to %d are read from objects only", r.First, r.Last)
 	}
+	for _, r := range c.Returned {
+		notes += fmt.Sprintf(", the rows of the cuts %d to %d belong to the next cut", r.First, r.Last)
+	}
 	p.line("%stable %d, %d rows%s", indent, c.TableID, c.Rows, notes)
 }
 

@@ -69,9 +69,12 @@ func TestJoined(t *testing.T) {
 	commit(t, m, &Edit{Add: []segment.Meta{{ID: 21, TableID: 1, Order: 12, Rows: 1, MaxTime: 9}}})
 	check("added", m.State())
 	check("anew", (&State{}).apply(m.State().asEdit()))
-	// Without the set, the orders of its cuts are not needed.
-	commit(t, m, &Edit{AppliedIndex: 10, AppliedTerm: 1, Cold: &Cold{LastCut: 5}, Sets: []Set{{Number: 3}}})
-	if d := cmp.Diff([]CutOrder{{1, 1, 11}, {4, 1, 20}}, m.State().CutOrders); d != "" {
+	// Without the set, the orders of its cuts are needed only for rows that have not expired.
+	commit(t, m, &Edit{
+		AppliedIndex: 10, AppliedTerm: 1, Cold: &Cold{LastCut: 5}, Sets: []Set{{Number: 3}}, Remove: []uint64{10, 18},
+		Expire: []Expiry{{TableID: 1, Before: 10, Order: 17}},
+	})
+	if d := cmp.Diff([]CutOrder{{1, 1, 11}, {4, 1, 20}, {3, 2, 17}}, m.State().CutOrders); d != "" {
 		t.Errorf("after the end of the set: %s", d)
 	}
 }
@@ -98,7 +101,7 @@ func TestDays(t *testing.T) {
 	if _, err := DecodeObject("test", AppendObject(nil, &o)); err == nil {
 		t.Error("an unknown kind is decoded")
 	}
-	c := Counted{TableID: 7, Rows: 3, Hidden: []CutRange{{1, 2}, {4, 9}}}
+	c := Counted{TableID: 7, Rows: 3, Hidden: []CutRange{{1, 2}, {4, 9}}, Returned: []CutRange{{3, 3}}}
 	r := reader{name: "test"}
 	if got := r.counted(appendCounted(&c)); r.err != nil || !cmp.Equal(c, got) {
 		t.Errorf("%v: %s", r.err, cmp.Diff(c, got))
@@ -114,7 +117,7 @@ func TestDays(t *testing.T) {
 			t.Errorf("a segment of order %d is dead: %t", order, got)
 		}
 	}
-	if got := s.neededOrders(); len(got) != 2 {
-		t.Errorf("orders %v", got)
+	if s.forgetOrders(); len(s.CutOrders) != 0 { // it has no segments
+		t.Errorf("orders %v", s.CutOrders)
 	}
 }

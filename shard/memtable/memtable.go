@@ -113,16 +113,23 @@ func (m *Memtable) Expire(tableID uint64, before int64) {
 	m.remove(tableID, func(i int) bool { return old(t.batches[i]) })
 }
 
-// RemoveCuts unlinks the batches of a table in cuts for object storage for which gone returns true. after is the number
-// of the first cut that ends in a later memtable; 0 if there is none. It returns the number of the cut that has the
-// first batches; 0 if they are in none.
-func (m *Memtable) RemoveCuts(tableID, after uint64, gone func(number uint64) bool) (first uint64) {
-	t, cuts := m.tables[tableID], m.cuts[tableID]
+// CutIs tells what became of a cut for object storage by its number.
+type CutIs struct {
+	// Gone reports whether its rows are dead, Returned whether they belong to the next cut.
+	Gone, Returned func(number uint64) bool
+}
+
+// RemoveCuts unlinks the batches of a table in cuts for object storage that are gone. after is the number of the first
+// cut that ends in a later memtable; 0 if there is none. It returns the number of the cut that has the first batches; 0
+// if they are in none.
+func (m *Memtable) RemoveCuts(tableID, after uint64, is CutIs) (first uint64) {
+	t := m.tables[tableID]
+	cuts := slices.DeleteFunc(slices.Clone(m.cuts[tableID]), func(c Cut) bool {
+		return c.Number == 0 || is.Returned(c.Number)
+	})
 	first = after
-	for i := len(cuts) - 1; i >= 0; i-- {
-		if cuts[i].Number > 0 {
-			first = cuts[i].Number
-		}
+	if len(cuts) > 0 {
+		first = cuts[0].Number
 	}
 	if t == nil {
 		return first
@@ -132,11 +139,9 @@ func (m *Memtable) RemoveCuts(tableID, after uint64, gone func(number uint64) bo
 	for i := len(cuts) - 1; i >= -1; i-- {
 		from := 0
 		if i >= 0 {
-			if from = cuts[i].At; cuts[i].Number == 0 {
-				continue
-			}
+			from = cuts[i].At
 		}
-		if to > from && number > 0 && gone(number) {
+		if to > from && number > 0 && is.Gone(number) {
 			some = true
 			for k := from; k < to; k++ {
 				of[k] = true

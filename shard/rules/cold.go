@@ -142,7 +142,7 @@ func (st *State) Cut(c *Cut, index uint64) ([]uint64, error) {
 		rows := manifest.Counted{TableID: id, Unknown: true}
 		if had := st.cold.counted[id]; had != nil && !merges { // rows that merge are fewer than were appended
 			rows = *had
-			rows.Hidden = nil
+			rows.Hidden, rows.Returned = nil, nil
 		}
 		open.Tables = append(open.Tables, rows)
 	}
@@ -156,7 +156,7 @@ func (st *State) Cut(c *Cut, index uint64) ([]uint64, error) {
 		d := st.Tables[t.TableID]
 		next := &manifest.Counted{TableID: t.TableID, Unknown: d.SkipWAL || d.Merge != query.Append}
 		if had := st.cold.counted[t.TableID]; had != nil {
-			next.Hidden = had.Hidden
+			next.Hidden, next.Returned = had.Hidden, had.Returned
 		}
 		st.cold.counted[t.TableID] = next
 	}
@@ -178,6 +178,7 @@ func (st *State) Offload(o *Offload) error {
 		return err
 	}
 	st.cold.open = nil
+	st.cold.returnRows(open, o)
 	set := &manifest.Set{Number: o.Number, Index: open.Index, Objects: slices.Clone(o.Objects)}
 	for i := range set.Objects {
 		set.Objects[i].Cut = o.Number
@@ -187,6 +188,27 @@ func (st *State) Offload(o *Offload) error {
 		st.cold.changed[set.Number] = struct{}{}
 	}
 	return nil
+}
+
+// returnRows notes of which tables of a cut no row went to objects, or had expired. Their rows belong to the next cut.
+// The next count of such a table lacks them.
+func (c *coldState) returnRows(open *manifest.Cut, o *Offload) {
+	for i, t := range o.Tables {
+		had := c.counted[t.TableID]
+		if t.Kept != 0 || t.LeftOut != 0 || !open.Tables[i].Unknown || had == nil {
+			continue
+		}
+		next := *had
+		next.Unknown = true
+		next.Returned = manifest.AddRange(had.Returned, manifest.CutRange{First: o.Number, Last: o.Number})
+		c.counted[t.TableID] = &next
+	}
+}
+
+// Returned reports whether the rows of a table in a closed cut are in no object of it, and belong to the next cut.
+func (st *State) Returned(table, cut uint64) bool {
+	t := st.cold.counted[table]
+	return t != nil && manifest.InRanges(t.Returned, cut)
 }
 
 // checkOffload compares an offload with its cut.

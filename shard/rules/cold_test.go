@@ -291,7 +291,7 @@ func TestCutMerging(t *testing.T) {
 	if tables, err := st.Cut(cutOf(1, 1, 4), 5); err != nil || !slices.Equal(tables, []uint64{1}) {
 		t.Fatal(tables, err)
 	}
-	if err := st.Offload(&Offload{Number: 1, Tables: []Offloaded{{TableID: 1}}}); err != nil {
+	if err := st.Offload(&Offload{Number: 1, Tables: []Offloaded{{TableID: 1, LeftOut: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	for number := uint64(2); number < 4; number++ {
@@ -374,4 +374,42 @@ func TestColdEntries(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestReturnedRows closes a cut of which the rows of a table went to no object. They belong to its next cut, whose rows
+// are not compared with the number of appended ones: that lacks the rows that returned. Those of a table whose rows all
+// expired do not return.
+func TestReturnedRows(t *testing.T) {
+	st := coldWorld(t)
+	close := func(number uint64, tables []Offloaded, objects ...cold.Object) {
+		t.Helper()
+		if _, err := st.Cut(cutOf(number, 1, 2), 4+number); err != nil {
+			t.Fatal(err)
+		}
+		if err := st.Offload(&Offload{Number: number, Tables: tables, Objects: objects}); err != nil {
+			t.Fatal(err)
+		}
+		st = stored(t, st)
+	}
+	returned := func(want ...bool) {
+		t.Helper()
+		for i, want := range want {
+			if got := st.Returned(1, uint64(i+1)); got != want || st.Returned(2, uint64(i+1)) || st.Returned(9, 1) {
+				t.Errorf("the rows of cut %d returned: %t", i+1, got)
+			}
+		}
+	}
+	close(1, []Offloaded{{TableID: 1}, {TableID: 2, LeftOut: 3}}) // neither was counted
+	returned(true)
+	appendRows(st, 1, 3, 50)
+	appendRows(st, 2, 3, 50)
+	close(2, []Offloaded{{TableID: 1, Kept: 8}, {TableID: 2, Kept: 3}}, ownObject("a", 1, 8, 50, 53),
+		ownObject("b", 2, 3, 50, 53))
+	returned(true, false)
+	appendRows(st, 1, 3, 50)
+	if _, err := st.Cut(cutOf(3, 1), 7); err != nil {
+		t.Fatal(err)
+	}
+	wantRefusal(t, st.Offload(&Offload{Number: 3, Tables: []Offloaded{{TableID: 1}}}), true, "but 3 were appended")
+	returned(true, false, false)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"maps"
 	"slices"
 
 	"cordwood/shard/manifest"
@@ -48,6 +49,11 @@ func (tb *Tables) Offload(index, term uint64, e *rules.Entry) error {
 		}
 	case err == nil || mismatch:
 		tb.coldMismatch = mismatch
+		if slices.ContainsFunc(e.Offload.Tables, func(t rules.Offloaded) bool {
+			return tb.State.Returned(t.TableID, e.Offload.Number)
+		}) {
+			tb.learnCuts(slices.Concat(slices.Collect(maps.Values(tb.segs.cutOrders))...))
+		}
 	}
 	tb.cold.setsChanged()
 	tb.AppliedIndex, tb.AppliedTerm = index, term
@@ -71,10 +77,13 @@ func (tb *Tables) hideJoined(table uint64) {
 		return
 	}
 	next := uint64(0)
-	gone := func(number uint64) bool { return tb.State.Joined(table, number) }
+	is := memtable.CutIs{
+		Gone:     func(number uint64) bool { return tb.State.Joined(table, number) },
+		Returned: func(number uint64) bool { return tb.State.Returned(table, number) },
+	}
 	mems := tb.memtablesOf(table)
 	for i := len(mems) - 1; i >= 0; i-- {
-		next = mems[i].RemoveCuts(table, next, gone)
+		next = mems[i].RemoveCuts(table, next, is)
 	}
 	tb.segs.hide(table, func(l *LiveSegment) bool { return tb.joinedAway(table, l.Order) })
 }
@@ -111,12 +120,12 @@ func (tb *Tables) joinedIn(list []*LiveSegment) (out map[uint64][]uint64) {
 	return out
 }
 
-// firstCutAfter returns the number of the first cut after another one whose order is not noted; 0 if there is none. All
-// segments are before it. mu must be held.
+// firstCutAfter returns the number of the first cut after another one whose order is not noted and whose rows have not
+// returned; 0 if there is none. All segments are before it. mu must be held.
 func (tb *Tables) firstCutAfter(table, last uint64) uint64 {
 	for _, mem := range tb.memtablesOf(table) {
 		for _, c := range mem.Cuts(table) {
-			if c.Number > last {
+			if c.Number > last && !tb.State.Returned(table, c.Number) {
 				return c.Number
 			}
 		}
@@ -145,10 +154,15 @@ func (tb *Tables) ForgetObjects(index, term uint64, e *rules.Entry) {
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
-// learnCuts adopts the orders of cuts in the manifest; mu must be held.
-func (sl *segmentLists) learnCuts(list []manifest.CutOrder) {
+// learnCuts adopts the orders of cuts in the manifest. It leaves out those of cuts whose rows have returned, which the
+// manifest may not know yet. mu must be held.
+func (tb *Tables) learnCuts(list []manifest.CutOrder) {
+	sl := &tb.segs
 	sl.cuts, sl.cutEnds, sl.cutOrders = make(map[uint64][]uint64), nil, make(map[uint64][]manifest.CutOrder)
 	for _, o := range list {
+		if tb.State.Returned(o.TableID, o.Number) {
+			continue
+		}
 		sl.cutOrders[o.TableID] = append(sl.cutOrders[o.TableID], o)
 		sl.cuts[o.TableID] = append(sl.cuts[o.TableID], o.Order)
 		sl.cutEnds = append(sl.cutEnds, o.Order)

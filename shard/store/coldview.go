@@ -173,8 +173,11 @@ func (tb *Tables) waitingBytes(table uint64) (sum int64) {
 	if d == nil || tb.cfg.Tiered == nil || tb.mixed(table, tb.hotFrom(table)) || !tb.cfg.Tiered(d.Table) {
 		return 0
 	}
+	_, open := tb.State.LastCut()
 	for _, l := range tb.segs.byTable[table] {
-		if tb.locationOf(table, l) == shardpb.LocationLocal {
+		number, cut := manifest.CutOf(tb.segs.cutOrders[table], l.Order)
+		// Rows of a closed cut are in objects, or were all deleted or expired.
+		if !cut || open != nil && number == open.Number {
 			sum += l.BytesOf(table)
 		}
 	}

@@ -165,7 +165,7 @@ func (lg *Ledger) publish(u *pendingEdit) {
 	}
 	lg.tables.mu.Lock()
 	lg.tables.segs.learnEras(lg.manifest.State().Merging)
-	lg.tables.segs.learnCuts(lg.manifest.State().CutOrders)
+	lg.tables.learnCuts(lg.manifest.State().CutOrders)
 	lg.tables.cold.twinsChanged()
 	for _, m := range u.edit.Add {
 		bytes += m.Bytes

@@ -138,7 +138,7 @@ func (tb *Tables) free() {
 // show publishes the state and the segments of a manifest. Its raw segments must have been loaded.
 func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 	tb.segs.learnEras(st.Merging)
-	tb.segs.learnCuts(st.CutOrders)
+	tb.learnCuts(st.CutOrders)
 	tb.cold.setsChanged()
 	for _, m := range segments {
 		tb.addLive(m, time.Time{})

@@ -94,8 +94,7 @@ func (tb *Tables) mixedWarnings() (out []string) {
 		if d == nil || !tb.cfg.Tiered(d.Table) || len(out) == maxMixedWarnings {
 			continue
 		}
-		from := tb.hotFrom(id)
-		if tb.mixed(id, from) || tb.leftOver(&CutTable{Def: d, From: from, Expired: tb.State.Expired[id]}) {
+		if tb.mixed(id, tb.hotFrom(id)) {
 			out = append(out, fmt.Sprintf("shard %d: rows of table id %d stay on the local disk: its append_mode or merge_mode "+
 				"was changed, and rows from before and after the change are not in object storage; they go there when the "+
 				"former ones have expired or were merged with later ones", tb.cfg.ID, id))
@@ -247,7 +246,6 @@ func (lg *Ledger) CutRows(open *manifest.Cut) (*CutRows, error) {
 			return nil, fmt.Errorf("shard %d: rows of table %d in cut %d are not in segments yet", lg.cfg.ID, id, open.Number)
 		}
 		tb.addCutTable(c, &t, seen)
-		t.Mixed = t.Mixed || tb.leftOver(&t)
 		c.Tables = append(c.Tables, t)
 	}
 	slices.SortFunc(c.live, func(a, b *LiveSegment) int {
@@ -257,24 +255,6 @@ func (lg *Ledger) CutRows(open *manifest.Cut) (*CutRows, error) {
 		c.Segments = append(c.Segments, Segment{Meta: l.Meta, Path: l.Path, Damaged: l.damaged()})
 	}
 	return c, nil
-}
-
-// leftOver reports whether rows of a table have stayed in segments of an earlier cut, because they were mixed. If the
-// set of that cut goes, they count as rows of the next cut, and would be removed with its twins. mu must be held.
-func (tb *Tables) leftOver(t *CutTable) bool {
-	id := t.Def.ID
-	if len(tb.erasOf(id)) == 0 {
-		return false
-	}
-	earlier := CutTable{To: t.From, Expired: t.Expired}
-	inObjects := tb.inObjects(id)
-	for _, l := range tb.segs.byTable[id] {
-		number, cut := manifest.CutOf(tb.segs.cutOrders[id], l.Order)
-		if cut && earlier.Has(l.Span(id), l.Order) && !inObjects[number] && !tb.State.Joined(id, number) {
-			return true
-		}
-	}
-	return false
 }
 
 // addCutTable adds the segments with rows of a table to a cut; mu must be held.

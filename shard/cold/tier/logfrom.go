@@ -1,7 +1,6 @@
 package tier
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ const (
 	// LogFromFile is the file in the folder of a shard that keeps this over restarts.
 	LogFromFile = "LOGFROM"
 	// logFromHead is its first line.
-	logFromHead = "cordwood log from 1\n"
+	logFromHead = "cordwood log from 2\n"
 	// maxLogFrom is the largest size of the file that is read.
 	maxLogFrom = 64 << 20
 )
@@ -48,8 +47,8 @@ type tableFrom struct {
 	stays      bool
 }
 
-// heldFrom says that rows in entries from index on are in a cut, which is at most number cut.
-type heldFrom struct{ cut, index uint64 }
+// heldFrom says that rows of a table in entries from index on are in a cut after number after, and at most number cut.
+type heldFrom struct{ table, after, cut, index uint64 }
 
 // next returns what is known after the state st was seen, whose cuts were up to last before. hot are the tables whose
 // rows could be cut at that moment; moves reports whether they should be.
@@ -61,19 +60,31 @@ func (l *logFrom) next(st *manifest.State, last uint64, hot []store.HotTable,
 	for i := range hot {
 		movable[hot[i].Def.ID] = moves(&hot[i])
 	}
+	tables := maps.Clone(l.tables)
 	for _, h := range l.held {
-		if !covers(st, h.cut) {
+		switch {
+		case !covers(st, h.cut):
 			n.held = append(n.held, h)
+		case returned(st, &h):
+			t, known := tables[h.table]
+			if !known {
+				t = tableFrom{cut: h.after, index: h.index}
+			}
+			t.index = min(t.index, h.index)
+			if tables == nil {
+				tables = map[uint64]tableFrom{}
+			}
+			tables[h.table] = t
 		}
 	}
-	hold := func(index uint64) {
-		h := heldFrom{max(last, st.Cold.LastCut), index}
+	hold := func(id uint64, had tableFrom) {
+		h := heldFrom{id, had.cut, max(last, st.Cold.LastCut), had.index}
 		if !covers(st, h.cut) && !slices.Contains(n.held, h) {
 			n.held = append(n.held, h)
 		}
 	}
 	for id, cut := range localTables(st) {
-		had, known := l.tables[id]
+		had, known := tables[id]
 		t := tableFrom{cut: cut, index: 1}
 		switch {
 		case known && cut <= had.cut: // it falls when the objects of the cut have expired
@@ -82,7 +93,7 @@ func (l *logFrom) next(st *manifest.State, last uint64, hot []store.HotTable,
 			t.index = l.applied + 1
 		}
 		if known && cut > had.cut && !had.stays {
-			hold(had.index)
+			hold(id, had)
 		}
 		if may, ok := movable[id]; ok {
 			t.stays = !may
@@ -91,12 +102,22 @@ func (l *logFrom) next(st *manifest.State, last uint64, hot []store.HotTable,
 		}
 		n.tables[id] = t
 	}
-	for id, had := range l.tables {
+	for id, had := range tables {
 		if _, still := n.tables[id]; !still && !had.stays {
-			hold(had.index)
+			hold(id, had)
 		}
 	}
 	return n
+}
+
+// returned reports whether the rows of a closed cut went to no object, and count as rows in no cut again.
+func returned(st *manifest.State, h *heldFrom) bool {
+	at, found := slices.BinarySearchFunc(st.Cold.Counted, h.table, func(c manifest.Counted, id uint64) int {
+		return cmp.Compare(c.TableID, id)
+	})
+	return found && slices.ContainsFunc(st.Cold.Counted[at].Returned, func(r manifest.CutRange) bool {
+		return r.First <= h.cut && r.Last > h.after
+	})
 }
 
 // covers reports whether all cuts up to a number are closed in a state.
@@ -189,9 +210,9 @@ func (m *Mover) observeLog(hot []store.HotTable) {
 	}
 }
 
-// saveLogFrom writes the file. It need not be durable: without it, the log in the bucket has a gap for some time.
-func (m *Mover) saveLogFrom(l *logFrom) error {
-	var b bytes.Buffer
+// text returns the content of the file.
+func (l *logFrom) text() string {
+	var b strings.Builder
 	b.WriteString(logFromHead)
 	fmt.Fprintf(&b, "applied %d\n", l.applied)
 	for _, id := range slices.Sorted(maps.Keys(l.tables)) {
@@ -199,15 +220,20 @@ func (m *Mover) saveLogFrom(l *logFrom) error {
 		fmt.Fprintf(&b, "table %d %d %d %t\n", id, t.cut, t.index, t.stays)
 	}
 	for _, h := range l.held {
-		fmt.Fprintf(&b, "held %d %d\n", h.cut, h.index)
+		fmt.Fprintf(&b, "held %d %d %d %d\n", h.table, h.after, h.cut, h.index)
 	}
 	b.WriteString("end\n")
+	return b.String()
+}
+
+// saveLogFrom writes the file. It need not be durable: without it, the log in the bucket has a gap for some time.
+func (m *Mover) saveLogFrom(l *logFrom) error {
 	path := filepath.Join(m.cfg.Dir, LogFromFile)
 	f, err := m.cfg.FS.Create(path + ".tmp")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b.Bytes())
+	_, err = f.Write([]byte(l.text()))
 	if err = cmp.Or(err, f.Close()); err != nil {
 		return errors.Join(err, m.cfg.FS.Remove(path+".tmp"))
 	}
@@ -257,7 +283,7 @@ func parseLogFrom(text string) (l *logFrom, ok bool) {
 			l.tables[id] = t
 			continue
 		}
-		if n, _ := fmt.Sscanf(line, "held %d %d\n", &h.cut, &h.index); n != 2 {
+		if n, _ := fmt.Sscanf(line, "held %d %d %d %d\n", &h.table, &h.after, &h.cut, &h.index); n != 4 {
 			return nil, false
 		}
 		l.held = append(l.held, h)
