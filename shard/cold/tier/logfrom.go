@@ -92,7 +92,7 @@ func (l *logFrom) next(st *manifest.State, last uint64, hot []store.HotTable,
 		case l.seen:
 			t.index = l.applied + 1
 		}
-		if known && cut > had.cut && !had.stays {
+		if known && cut > had.cut {
 			hold(id, had)
 		}
 		if may, ok := movable[id]; ok {
@@ -103,7 +103,7 @@ func (l *logFrom) next(st *manifest.State, last uint64, hot []store.HotTable,
 		n.tables[id] = t
 	}
 	for id, had := range tables {
-		if _, still := n.tables[id]; !still && !had.stays {
+		if _, still := n.tables[id]; !still {
 			hold(id, had)
 		}
 	}
@@ -150,29 +150,50 @@ func localTables(st *manifest.State) map[uint64]uint64 {
 	return local
 }
 
-// of returns from where on a state needs the log, and the tables whose rows in it are not all after that.
-func (l *logFrom) of(st *manifest.State) (from uint64, without []uint64) {
+// logNeed is what a state needs from the log.
+type logNeed struct {
+	// from is the first entry that is replayed, first the first one that may have rows in no object.
+	from, first uint64
+	// without are tables of which rows in no object are in entries before from, in ascending order.
+	without []uint64
+}
+
+// of returns what a state needs from the log, if the bucket has the log from the entry start on. Tables with rows in
+// earlier entries are left out: one of them had stayed on the local disks, so its entries were deleted, and goes to the
+// bucket now. Otherwise, the gap would make the log useless for all tables.
+func (l *logFrom) of(st *manifest.State, start uint64) logNeed {
 	if !l.seen {
-		return 1, nil
+		return logNeed{from: 1, first: 1}
 	}
-	from = min(l.applied, st.AppliedIndex) + 1
-	for _, t := range l.tables {
-		if !t.stays {
-			from = min(from, t.index)
+	from := min(l.applied, st.AppliedIndex) + 1
+	first, rows := from, map[uint64]uint64{}
+	add := func(id, index uint64, stays bool) {
+		if had, ok := rows[id]; !ok || index < had {
+			rows[id] = index
 		}
-	}
-	for _, h := range l.held {
-		if !covers(st, h.cut) {
-			from = min(from, h.index)
+		if stays {
+			return
+		}
+		first = min(first, index)
+		if index >= start {
+			from = min(from, index)
 		}
 	}
 	for id, t := range l.tables {
-		if t.stays && t.index < from {
-			without = append(without, id)
+		add(id, t.index, t.stays)
+	}
+	for _, h := range l.held {
+		if !covers(st, h.cut) || returned(st, &h) {
+			add(h.table, h.index, false)
 		}
 	}
-	slices.Sort(without)
-	return from, without
+	n := logNeed{from: from, first: first}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		if rows[id] < from {
+			n.without = append(n.without, id)
+		}
+	}
+	return n
 }
 
 // same reports whether two of them differ only in what was applied.

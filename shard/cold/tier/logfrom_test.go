@@ -1,6 +1,7 @@
 package tier
 
 import (
+	"slices"
 	"testing"
 
 	"cordwood/proto/schema"
@@ -59,12 +60,41 @@ func TestLogOfReturnedRows(t *testing.T) {
 		see(&manifest.State{}, 20, hot)
 		open := &manifest.State{Cold: manifest.Cold{LastCut: cut, Open: &manifest.Cut{Number: cut}}, CutOrders: orders(1)}
 		see(open, 30, hot, tt.later)
-		if from, _ := l.of(open); from != 11 {
-			t.Errorf("%s: the open cut needs the log from %d", tt.name, from)
+		if n := l.of(open, 1); n.from != 11 {
+			t.Errorf("%s: the open cut needs the log from %d", tt.name, n.from)
 		}
+		before := *l
 		see(&tt.after, 40, hot, tt.later)
-		if from, without := l.of(&tt.after); from != tt.want || len(without) > 0 {
-			t.Errorf("%s: the log is needed from %d, not %d; without %v", tt.name, from, tt.want, without)
+		if n := before.of(&tt.after, 1); n.from > tt.want {
+			t.Errorf("%s: what was known before says that the log is needed from %d", tt.name, n.from)
+		}
+		if n := l.of(&tt.after, 1); n.from != tt.want || n.first != tt.want || len(n.without) > 0 {
+			t.Errorf("%s: the log is needed from %d and %d, not %d; without %v", tt.name, n.from, n.first, tt.want, n.without)
+		}
+	}
+}
+
+// TestLogBegins checks what a state needs if entries with rows in no object are not in the bucket any more, because
+// their table stayed on the local disks for some time: the tables are named, and others get all their rows.
+func TestLogBegins(t *testing.T) {
+	t.Parallel()
+	st := &manifest.State{AppliedIndex: 100, Cold: manifest.Cold{LastCut: 2, Open: &manifest.Cut{Number: 2}}}
+	l := &logFrom{
+		seen: true, applied: 100,
+		tables: map[uint64]tableFrom{
+			1: {index: 40}, 2: {index: 60}, 3: {index: 50, stays: true}, 4: {index: 30}, 5: {index: 61, stays: true},
+		},
+		held: []heldFrom{{table: 4, cut: 2, index: 20}, {table: 6, cut: 2, index: 65}, {table: 7, cut: 1, index: 5}},
+	}
+	for start, want := range map[uint64]logNeed{
+		0:  {20, 20, nil},
+		20: {20, 20, nil},
+		41: {60, 20, []uint64{1, 3, 4}},
+		66: {101, 20, []uint64{1, 2, 3, 4, 5, 6}},
+	} {
+		got := l.of(st, start)
+		if got.from != want.from || got.first != want.first || !slices.Equal(got.without, want.without) {
+			t.Errorf("the log begins at %d: %+v, want %+v", start, got, want)
 		}
 	}
 }

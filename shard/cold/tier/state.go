@@ -52,19 +52,19 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 		*s = storedState{}
 	}
 	size := sizeOf(st)
-	logFrom, logWithout := uint64(0), []uint64(nil)
+	var log logNeed
 	if m.shipsLog() {
-		logFrom, logWithout = m.logFrom.of(st)
+		log = m.logFrom.of(st, m.logStart(term))
 	}
 	failed := s.term == 0 && now < s.next
-	shorter := now >= s.next && m.hasPieces(s.logFrom, logFrom)
+	shorter := now >= s.next && m.hasPieces(s.logFrom, log.from)
 	same := s.term == term && !shorter && (st == s.seen || size == s.objects && now < s.next)
 	switch {
 	case failed:
 		return
 	case size.cut == 0 && (!m.shipsLog() || st.AppliedIndex == 0) || same:
 		if !same {
-			m.needs(logFrom)
+			m.needs(log.first)
 		}
 		m.lags.state.clear()
 		return
@@ -81,12 +81,13 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 		defer cancel()
 		if m.shipsLog() {
 			m.tryShip(ctx) // so that the log is not behind the state
+			log = m.logFrom.of(st, m.logStart(term))
 		}
 		err := m.claim.Check(ctx, term, states.ClaimForPut)
 		if err == nil {
 			err = m.place.Put(ctx, states.Header{
 				Shard: m.cfg.ShardID, Incarnation: m.cfg.Incarnation, Index: part.AppliedIndex, Term: part.AppliedTerm,
-				Written: m.cfg.Now().UTC(), LogFrom: logFrom, LogWithout: logWithout,
+				Written: m.cfg.Now().UTC(), LogFrom: log.from, LogWithout: log.without,
 			}, part.Encode())
 		}
 		if err != nil {
@@ -96,14 +97,14 @@ func (m *Mover) storeState(ctx context.Context, term uint64) {
 			return
 		}
 		before = s.logFrom
-		m.needs(logFrom)
+		m.needs(log.first)
 	} else {
-		logFrom = s.logFrom
+		log.from = s.logFrom
 	}
 	m.lags.state.clear()
 	*s = storedState{
 		term: term, seen: st, sum: sum, objects: size, names: map[string]bool{}, next: now + m.cfg.Tier.StateEvery,
-		logFrom: logFrom, logFromBefore: before,
+		logFrom: log.from, logFromBefore: before,
 	}
 	for i := range part.Sets {
 		for j := range part.Sets[i].Objects {
