@@ -23,7 +23,7 @@ const (
 // pacedBody is the body of a request. Its read deadline moves as bytes arrive.
 type pacedBody struct {
 	io.ReadCloser
-	control *http.ResponseController
+	control http.ResponseController
 	// until is the current deadline. It never moves beyond last, unless last is zero.
 	until, last time.Time
 	fresh       int // bytes since the deadline moved
@@ -76,9 +76,10 @@ func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last t
 	if req.Body == nil || req.Body == http.NoBody {
 		return r.Open(req)
 	}
-	control := http.NewResponseController(w)
-	paced := &pacedBody{ReadCloser: req.Body, control: control, until: start.Add(r.cfg.Patience), last: last}
-	limited := control.SetReadDeadline(paced.deadline()) == nil
+	paced := &pacedBody{
+		ReadCloser: req.Body, control: *http.NewResponseController(w), until: start.Add(r.cfg.Patience), last: last,
+	}
+	limited := paced.control.SetReadDeadline(paced.deadline()) == nil
 	if limited {
 		req.Body = paced
 	}
@@ -89,7 +90,7 @@ func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last t
 	case err != nil && paced.expired && errs.CodeOf(err) != errs.RateLimited:
 		err = errSlowPace()
 	case err == nil && limited:
-		_ = control.SetReadDeadline(time.Time{}) // setting a deadline has worked before
+		_ = paced.control.SetReadDeadline(time.Time{}) // setting a deadline has worked before
 	}
 	// After an error the deadline stays, because net/http reads the rest of a body before it sends the answer, and
 	// would otherwise wait forever.

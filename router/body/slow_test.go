@@ -16,7 +16,7 @@ func TestSlowBodyMovesItsDeadline(t *testing.T) {
 	w := &deadlines{ResponseWriter: httptest.NewRecorder(), at: &at}
 	b := &pacedBody{
 		ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", 3*paceBytes+1))),
-		control:    http.NewResponseController(w),
+		control:    *http.NewResponseController(w),
 		until:      start,
 	}
 	if n, err := io.Copy(io.Discard, b); n != 3*paceBytes+1 || err != nil {
@@ -27,7 +27,7 @@ func TestSlowBodyMovesItsDeadline(t *testing.T) {
 	}
 	b = &pacedBody{
 		ReadCloser: io.NopCloser(strings.NewReader(strings.Repeat("x", paceBytes))),
-		control:    http.NewResponseController(w), until: start, last: start.Add(time.Second),
+		control:    *http.NewResponseController(w), until: start, last: start.Add(time.Second),
 	}
 	if _, err := io.Copy(io.Discard, b); err != nil || !at.Equal(start.Add(time.Second)) {
 		t.Errorf("the deadline is %s, beyond the request's; %v", at, err)

@@ -93,10 +93,11 @@ func compressible(contentType string) bool {
 
 // observe creates the exchange of a request, and counts and logs it when the request has ended.
 func (m *middleware) observe(next http.Handler) http.Handler {
-	other := m.metrics.route("other")
+	const other = "other"
+	answered := m.metrics.route(other).answered
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x, r := exchange.Begin(w, r, m.log)
-		x.Route, x.Answered = other.route, other.answered
+		x.Route, x.Answered = other, answered
 		x.NodeNames = m.nodeNames
 		x.Client = m.proxies.Address(r)
 		defer func() {

@@ -50,10 +50,10 @@ func cutPath(r *http.Request) string {
 // guard returns a handler that checks authentication, permission and the time limit, and then calls the route's
 // handler.
 func (g *gate) guard(rt route) http.Handler {
-	counts := g.metrics.route(rt.path)
+	answered := g.metrics.route(rt.path).answered
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchange.Of(r)
-		x.Route, x.Answered, x.Refuse = rt.path, counts.answered, rt.refuse
+		x.Route, x.Answered, x.Refuse = rt.path, answered, rt.refuse
 		if rt.needs == access.Open {
 			rt.handler(w, r)
 			return
@@ -81,9 +81,9 @@ func (g *gate) guard(rt route) http.Handler {
 		x.Need = rt.need(r)
 		if rt.changes {
 			r = g.begin(x, r)
-			answered := false
-			defer func() { g.record(x, r, answered) }()
-			defer func() { answered = x.Status != 0 }()
+			returned := false
+			defer func() { g.record(x, r, returned) }()
+			defer func() { returned = x.Status != 0 }()
 		}
 		if err := x.Caller.Require(x.Need); err != nil {
 			exchange.WriteError(w, r, err)

@@ -31,17 +31,8 @@ type run interface {
 	Release()
 }
 
-// recordRun reads records through a pipeline.
-type recordRun struct {
-	pipeline.Runner
-	read func(pipeline.Runner) error
-}
-
-func (r recordRun) fill() error { return r.read(r.Runner) }
-
-// openRecords prepares a run that passes records to the pipeline of the batch. If rejects are kept, it also
-// collects them.
-func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error) (run, error) {
+// runner returns the runner of the pipeline of the batch. If rejects are kept, it also collects them.
+func (j *job) runner(ctx context.Context) (pipeline.Runner, error) {
 	q := &j.request
 	if j.kept != nil {
 		q.OnSkip, j.opt.OnRefuse = both(q.OnSkip, j.kept.onSkip), j.kept.onRefuse
@@ -61,7 +52,7 @@ func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error)
 	if j.kept != nil {
 		j.kept.Runner, runner = runner, j.kept
 	}
-	return recordRun{runner, read}, nil
+	return runner, nil
 }
 
 // Body is a body in a format that package native reads. Package body defines what follows Data in memory.
@@ -70,9 +61,23 @@ type Body struct {
 	Kind native.Kind
 }
 
-func (i Body) open(ctx context.Context, j *job) (run, error) {
-	return j.openRecords(ctx, func(to pipeline.Runner) error { return native.Read(i.Data, i.Kind, j.opt, to) })
+// bodyRun is one run over a Body.
+type bodyRun struct {
+	pipeline.Runner
+	j    *job
+	body Body
 }
+
+func (i Body) open(ctx context.Context, j *job) (run, error) {
+	runner, err := j.runner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j.bodyRun = bodyRun{runner, j, i}
+	return &j.bodyRun, nil
+}
+
+func (r *bodyRun) fill() error { return native.Read(r.body.Data, r.body.Kind, r.j.opt, r.Runner) }
 
 func (i Body) format() string {
 	if i.Kind == native.Text {
@@ -85,9 +90,22 @@ func (i Body) format() string {
 // methods.
 type Records func(to *Sink) error
 
-func (i Records) open(ctx context.Context, j *job) (run, error) {
-	return j.openRecords(ctx, func(to pipeline.Runner) error { return i(&Sink{run: to, batch: j.b, opt: j.opt}) })
+// recordRun is one run over Records.
+type recordRun struct {
+	pipeline.Runner
+	j    *job
+	from Records
 }
+
+func (i Records) open(ctx context.Context, j *job) (run, error) {
+	runner, err := j.runner(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return recordRun{runner, j, i}, nil
+}
+
+func (r recordRun) fill() error { return r.from(&Sink{run: r.Runner, batch: r.j.b, opt: r.j.opt}) }
 
 func (i Records) format() string { return "json" }
 

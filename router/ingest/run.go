@@ -129,6 +129,7 @@ type job struct {
 	repaired int
 	place    *turns.Place // among the running pipelines
 	made     madeTables
+	bodyRun  bodyRun // the run, if the input is a Body
 }
 
 // once runs the pipeline over the input with the current tables, and writes the rows. It fills in out unless it

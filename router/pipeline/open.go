@@ -46,7 +46,8 @@ func (s *sink) begin(q *Request) error {
 	if s.req.Steps == 0 {
 		s.req.Steps = DefaultSteps
 	}
-	s.ledger = &ledger{due: reserveStep}
+	s.ownLedger = ledger{due: reserveStep}
+	s.ledger = &s.ownLedger
 	return nil
 }
 

@@ -49,7 +49,13 @@ func (s *sink) appendTables(out *Output, branch int) {
 		if d.existing == nil {
 			d.orderColumns()
 		}
-		t := &TableRows{
+		t := &out.firstRows
+		if out.Tables == nil {
+			out.Tables = out.firstTables[:0]
+		} else {
+			t = &TableRows{}
+		}
+		*t = TableRows{
 			Database: s.req.Database, Table: d.table, Branch: branch, Options: d.opts.options,
 			NoCreate: d.opts.noCreate || !s.req.AutoCreate, Discard: discard,
 			Existing: d.existing, Parts: d.parts, Rows: d.rows, Expired: d.expired + d.old(), Cast: d.casts.Count,

@@ -164,6 +164,10 @@ type Output struct {
 	Warnings []string
 	// Reasons are the first errors because of which records were skipped.
 	Reasons []Reason
+
+	// firstRows and firstTables are the memory of the first table, because most requests have no other.
+	firstRows   TableRows
+	firstTables [1]*TableRows
 }
 
 // Rows returns the number of rows for tables of clients.

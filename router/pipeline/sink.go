@@ -31,6 +31,7 @@ type sink struct {
 	newColumns int // columns from records that no table has yet, in the topmost sink
 	minCells   int
 	ledger     *ledger // of the request
+	ownLedger  ledger  // in the topmost sink, it is that of the request
 	below      []*sink
 
 	start    int64 // nanoseconds since 1970
