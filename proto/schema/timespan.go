@@ -11,3 +11,12 @@ func (t Type) TimeSpan() string {
 }
 
 const spanLayout = "2006-01-02 15:04:05"
+
+// FloorDiv divides and rounds down: times before 1970 are negative.
+func FloorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}

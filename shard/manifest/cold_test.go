@@ -191,9 +191,16 @@ func TestForgetOrders(t *testing.T) {
 	edit.Sets = append(edit.Sets, Set{Number: 1, Index: 1, Objects: []cold.Object{object(1, "d", of(1, 7))}})
 	s := (&State{}).apply(edit)
 	want := []CutOrder{ // nothing was joined: the cuts 1 and 4 have sets, and some of the others segments
-		{1, 7, 15}, {2, 7, 25}, {3, 7, 35}, {4, 7, 45},
-		{1, 8, 15}, {2, 8, 25}, {3, 8, 35}, {4, 8, 45},
-		{1, 9, 15}, {4, 9, 45},
+		{1, 7, 15},
+		{2, 7, 25},
+		{3, 7, 35},
+		{4, 7, 45},
+		{1, 8, 15},
+		{2, 8, 25},
+		{3, 8, 35},
+		{4, 8, 45},
+		{1, 9, 15},
+		{4, 9, 45},
 	}
 	equal(t, "not joined", &State{CutOrders: want}, &State{CutOrders: s.CutOrders})
 	s = (&State{}).apply(&Edit{

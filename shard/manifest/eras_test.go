@@ -127,7 +127,8 @@ func TestErasOfReturnedRows(t *testing.T) {
 		{
 			"those of the earlier mode are gone",
 			Edit{Remove: []uint64{1}},
-			[]Merging{{9, []Era{{7, query.LastNonNull}}}}, nil,
+			[]Merging{{9, []Era{{7, query.LastNonNull}}}},
+			nil,
 		},
 		{"all are gone", Edit{Remove: []uint64{2}}, nil, nil},
 	} {

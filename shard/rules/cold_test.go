@@ -381,7 +381,7 @@ func TestColdEntries(t *testing.T) {
 // expired do not return.
 func TestReturnedRows(t *testing.T) {
 	st := coldWorld(t)
-	close := func(number uint64, tables []Offloaded, objects ...cold.Object) {
+	move := func(number uint64, tables []Offloaded, objects ...cold.Object) {
 		t.Helper()
 		if _, err := st.Cut(cutOf(number, 1, 2), 4+number); err != nil {
 			t.Fatal(err)
@@ -399,11 +399,11 @@ func TestReturnedRows(t *testing.T) {
 			}
 		}
 	}
-	close(1, []Offloaded{{TableID: 1}, {TableID: 2, LeftOut: 3}}) // neither was counted
+	move(1, []Offloaded{{TableID: 1}, {TableID: 2, LeftOut: 3}}) // neither was counted
 	returned(true)
 	appendRows(st, 1, 3, 50)
 	appendRows(st, 2, 3, 50)
-	close(2, []Offloaded{{TableID: 1, Kept: 8}, {TableID: 2, Kept: 3}}, ownObject("a", 1, 8, 50, 53),
+	move(2, []Offloaded{{TableID: 1, Kept: 8}, {TableID: 2, Kept: 3}}, ownObject("a", 1, 8, 50, 53),
 		ownObject("b", 2, 3, 50, 53))
 	returned(true, false)
 	appendRows(st, 1, 3, 50)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 )
@@ -28,17 +29,8 @@ func (d *Definition) OfDay(o *cold.Object, day int64) (all, some bool) {
 	if !has || span.Rows == 0 {
 		return false, false
 	}
-	from, to := floorDiv(span.MinTime, unit), floorDiv(span.MaxTime, unit)
+	from, to := schema.FloorDiv(span.MinTime, unit), schema.FloorDiv(span.MaxTime, unit)
 	return !o.Meta.Shared() && from == to && from == day, from <= day && day <= to
-}
-
-// floorDiv divides and rounds down.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // replacedOfDay returns what a join of a day replaces: all objects that the table has of the day, up to the last set

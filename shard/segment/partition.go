@@ -63,8 +63,8 @@ func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, erro
 		return nil, nil
 	}
 	day := unit * 86400
-	if floorDiv(lo, day) == floorDiv(hi, day) {
-		return []Partition{{floorDiv(lo, day), 1, all}}, nil
+	if schema.FloorDiv(lo, day) == schema.FloorDiv(hi, day) {
+		return []Partition{{schema.FloorDiv(lo, day), 1, all}}, nil
 	}
 	shift, spans := chooseSpan(all, day)
 	parts := make(map[int64][]RowRef, len(spans))
@@ -72,7 +72,7 @@ func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, erro
 		parts[span] = make([]RowRef, 0, n)
 	}
 	for _, r := range all {
-		span := floorDiv(r.Time, day) >> shift
+		span := schema.FloorDiv(r.Time, day) >> shift
 		parts[span] = append(parts[span], r)
 	}
 	out := make([]Partition, 0, len(parts))
@@ -90,7 +90,7 @@ func chooseSpan(rows []RowRef, day int64) (shift int, counts map[int64]int) {
 	for ; ; shift++ {
 		clear(counts)
 		for i := range rows {
-			counts[floorDiv(rows[i].Time, day)>>shift]++
+			counts[schema.FloorDiv(rows[i].Time, day)>>shift]++
 			if len(counts) > MaxPartitions {
 				break
 			}
@@ -99,12 +99,4 @@ func chooseSpan(rows []RowRef, day int64) (shift int, counts map[int64]int) {
 			return shift, counts
 		}
 	}
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

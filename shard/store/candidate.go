@@ -74,7 +74,7 @@ func (c *candidate) add(t segment.TableSpan) {
 // span extends the times of the candidate by the times of a table's rows.
 func (c *candidate) span(d *rules.Definition, t segment.TableSpan, index schema.Type) {
 	from, to, unit := index.Moment(t.MinTime), index.Moment(t.MaxTime), index.UnitsPerSecond()
-	dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)
+	dayFrom, dayTo := schema.FloorDiv(t.MinTime, 86400*unit), schema.FloorDiv(t.MaxTime, 86400*unit)
 	if !c.timed {
 		c.timed = true
 		c.MinTime, c.MaxTime, c.lowDay, c.highDay = from, to, dayFrom, dayTo
@@ -95,8 +95,8 @@ func (c *candidate) span(d *rules.Definition, t segment.TableSpan, index schema.
 // placed returns the segment with the partition of all its rows.
 func (c *candidate) placed() compaction.Segment {
 	seg := c.Segment
-	for seg.Days = 1; floorDiv(c.lowDay, seg.Days) != floorDiv(c.highDay, seg.Days); seg.Days *= 2 {
+	for seg.Days = 1; schema.FloorDiv(c.lowDay, seg.Days) != schema.FloorDiv(c.highDay, seg.Days); seg.Days *= 2 {
 	}
-	seg.Day = floorDiv(c.lowDay, seg.Days) * seg.Days
+	seg.Day = schema.FloorDiv(c.lowDay, seg.Days) * seg.Days
 	return seg
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
@@ -208,7 +209,9 @@ func (tb *Tables) withoutTwins(table uint64, refs []coldRef) (out []ColdObject) 
 		return nil
 	}
 	day := d.TimeIndex().Type.UnitsPerSecond() * 86400
-	days := func(s segment.TableSpan) (from, to int64) { return floorDiv(s.MinTime, day), floorDiv(s.MaxTime, day) }
+	days := func(s segment.TableSpan) (from, to int64) {
+		return schema.FloorDiv(s.MinTime, day), schema.FloorDiv(s.MaxTime, day)
+	}
 	cuts, segments := tb.segs.cutOrders[table], tb.segs.byTable[table]
 	for len(refs) > 0 {
 		n := slices.IndexFunc(refs, func(r coldRef) bool { return r.cut != refs[0].cut })

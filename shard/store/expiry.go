@@ -147,14 +147,6 @@ func (tb *Tables) batchExpired(table uint64, before int64) bool {
 	return false
 }
 
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
 // ttl returns the present ttl of a table.
 func (lt *Expiry) ttl(t *schema.Table) schema.TTL {
 	if lt.cfg.TTL == nil {

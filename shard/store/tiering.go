@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/cold"
 	"cordwood/shard/manifest"
 	"cordwood/shard/query"
@@ -159,7 +160,7 @@ func (st *Status) MergesOfDay(id uint64, day int64, cuts []uint64) (merges []que
 			break
 		}
 		span := l.Span(id)
-		ofDay := floorDiv(span.MinTime, unit) <= day && day <= floorDiv(span.MaxTime, unit)
+		ofDay := schema.FloorDiv(span.MinTime, unit) <= day && day <= schema.FloorDiv(span.MaxTime, unit)
 		if !inObjects[number] && (number >= cuts[0] || ofDay) {
 			return nil, false
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 )
 
 const (
@@ -79,7 +80,7 @@ func micros(a *array.Timestamp) func(row int) int64 {
 		case arrow.Millisecond:
 			return times(v, 1_000)
 		case arrow.Nanosecond:
-			return floorDiv(v, 1_000)
+			return schema.FloorDiv(v, 1_000)
 		}
 		return v
 	}
@@ -93,14 +94,6 @@ func times(v, by int64) int64 {
 		return outside
 	}
 	return v * by
-}
-
-func floorDiv(v, by int64) int64 {
-	q := v / by
-	if v%by < 0 {
-		q--
-	}
-	return q
 }
 
 // infinite returns 1 for infinity, -1 for -infinity, and otherwise 0.
@@ -129,7 +122,7 @@ func momentCell(a arrow.Array, t *Type, f Format) Cell {
 		if sign := infinite(v); sign != 0 {
 			return appendInfinity(dst, sign, f, 8), nil
 		}
-		if day := floorDiv(v, microsPerDay); v == outside || day < firstDay {
+		if day := schema.FloorDiv(v, microsPerDay); v == outside || day < firstDay {
 			return dst, errs.New(errs.InvalidArguments, "date out of range: a moment outside of 4713 BC to 294276 AD")
 		}
 		if f == FormatBinary {
@@ -157,7 +150,7 @@ func appendInfinity(dst []byte, sign int, f Format, size int) []byte {
 
 // appendMoment formats microseconds since 1970 as 2026-01-05 10:00:00.5, followed by the zone.
 func appendMoment(dst []byte, v int64, zone string) []byte {
-	day := floorDiv(v, microsPerDay)
+	day := schema.FloorDiv(v, microsPerDay)
 	dst, before := appendDay(dst, day)
 	dst = appendClock(append(dst, ' '), v-day*microsPerDay)
 	dst = append(dst, zone...)
@@ -185,7 +178,7 @@ func appendDay(dst []byte, day int64) (out []byte, before bool) {
 func civil(day int64) (year int64, month, dom int) {
 	const era = 146097 // days in 400 years
 	z := day + 719468
-	n := floorDiv(z, era)
+	n := schema.FloorDiv(z, era)
 	doe := z - n*era
 	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
 	doy := doe - (365*yoe + yoe/4 - yoe/100)
@@ -230,7 +223,7 @@ func dateCell(a arrow.Array, f Format) Cell {
 	case *array.Date32:
 		day = func(row int) int64 { return int64(a.Value(row)) }
 	case *array.Date64:
-		day = func(row int) int64 { return floorDiv(int64(a.Value(row)), 86_400_000) }
+		day = func(row int) int64 { return schema.FloorDiv(int64(a.Value(row)), 86_400_000) }
 	default:
 		return textCell(a)
 	}

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"cordwood/proto/schema"
 	"encoding/binary"
 	"errors"
 	"math"
@@ -178,7 +179,7 @@ func momentLiteral(seconds, nanos int64) (string, error) {
 	case seconds < firstSecond, seconds > lastSecond, seconds == lastSecond && nanos/1000 >= 775_807:
 		return "", &Error{"22008", "timestamp out of range: a timestamp must be from 4714-11-24 BC to 294247-01-10 04:00:54"}
 	case seconds < firstNanoSecond || seconds > lastNanoSecond:
-		day := floorDiv(seconds, 86400)
+		day := schema.FloorDiv(seconds, 86400)
 		text, before := appendDay(nil, day)
 		if before {
 			text = append(text, " (BC)"...)
@@ -238,7 +239,7 @@ func dayOf(year int64, month, dom int) int64 {
 	if month <= 2 {
 		year--
 	}
-	era := floorDiv(year, 400)
+	era := schema.FloorDiv(year, 400)
 	yoe := year - era*400
 	mp := int64(month+9) % 12
 	doy := (153*mp+2)/5 + int64(dom) - 1
@@ -270,7 +271,7 @@ func binaryTimeLiteral(t *Type, b []byte) (string, error) {
 		case math.MinInt64:
 			return "TIMESTAMP '-infinity'", nil
 		}
-		s := floorDiv(v, 1_000_000)
+		s := schema.FloorDiv(v, 1_000_000)
 		return momentLiteral(s+epochDays*86400, (v-s*1_000_000)*1000)
 	case kindInterval:
 		return spanLiteral(span{

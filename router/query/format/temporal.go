@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cordwood/proto/schema"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -25,7 +26,7 @@ func temporalCell(a arrow.Array, s style) cell {
 		return s.quoted(func(dst []byte, i int) []byte { return appendDate(dst, int64(v[i])) })
 	case *array.Date64:
 		v := a.Date64Values()
-		return s.quoted(func(dst []byte, i int) []byte { return appendDate(dst, floorDiv(int64(v[i]), 86400e3)) })
+		return s.quoted(func(dst []byte, i int) []byte { return appendDate(dst, schema.FloorDiv(int64(v[i]), 86400e3)) })
 	case *array.Time32:
 		unit := a.DataType().(*arrow.Time32Type).Unit
 		v := a.Time32Values()
@@ -52,14 +53,6 @@ func temporalCell(a arrow.Array, s style) cell {
 	return nil
 }
 
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
-}
-
 // perSecond returns the number of units in a second.
 func perSecond(u arrow.TimeUnit) int64 {
 	switch u {
@@ -77,16 +70,16 @@ func perSecond(u arrow.TimeUnit) int64 {
 // 9999 have a sign, as in ISO 8601.
 func appendTimestamp(dst []byte, v int64, u arrow.TimeUnit) []byte {
 	per := perSecond(u)
-	sec := floorDiv(v, per)
+	sec := schema.FloorDiv(v, per)
 	frac := (v - sec*per) * (1e9 / per)
-	day := floorDiv(sec, 86400)
+	day := schema.FloorDiv(sec, 86400)
 	dst = append(appendDate(dst, day), 'T')
 	return append(appendSeconds(dst, sec-day*86400, frac), 'Z')
 }
 
 func appendClock(dst []byte, v int64, u arrow.TimeUnit) []byte {
 	per := perSecond(u)
-	sec := floorDiv(v, per)
+	sec := schema.FloorDiv(v, per)
 	return appendSeconds(dst, sec, (v-sec*per)*(1e9/per))
 }
 
@@ -126,7 +119,7 @@ func appendDate(dst []byte, day int64) []byte {
 	// Days are counted from 0000-03-01 in eras of 400 years. A year starts in March, so that the leap day is its last
 	// day.
 	z := day + 719468
-	era := floorDiv(z, 146097)
+	era := schema.FloorDiv(z, 146097)
 	doe := z - era*146097
 	yoe := (doe - doe/1460 + doe/36524 - doe/146096) / 365
 	doy := doe - (365*yoe + yoe/4 - yoe/100)

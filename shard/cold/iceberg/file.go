@@ -78,10 +78,10 @@ func Nulls(md *format.FileMetaData) func(id uint32) int64 {
 func NewFile(o *cold.Object, path string, md *format.FileMetaData, s *Schema, unit schema.Type) File {
 	perDay := unit.UnitsPerSecond() * 86400
 	f := File{
-		Path: path, Bytes: o.Meta.Bytes, Rows: o.Meta.Rows, Day: int32(floorDiv(o.Meta.MinTime, perDay)),
+		Path: path, Bytes: o.Meta.Bytes, Rows: o.Meta.Rows, Day: int32(schema.FloorDiv(o.Meta.MinTime, perDay)),
 		Fields: map[int32]FieldStats{}, Splits: splits(md), Joined: Joined(o) && o.Kind != cold.Day,
 	}
-	if floorDiv(o.Meta.MaxTime, perDay) != int64(f.Day) {
+	if schema.FloorDiv(o.Meta.MaxTime, perDay) != int64(f.Day) {
 		f.Day, f.Days = 0, true
 	}
 	at := make(map[int32]int, len(md.Schema))
@@ -199,13 +199,4 @@ func shortest(b []byte) []byte {
 		b = b[1:]
 	}
 	return b
-}
-
-// floorDiv divides and rounds down.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }

@@ -1,6 +1,10 @@
 package tier
 
-import "time"
+import (
+	"time"
+
+	"cordwood/proto/schema"
+)
 
 // dated gives sets with rows of the future the time at which they were seen first, so that such rows do not keep sets
 // from being joined. Their own time may be years away, and all other rows of the set are older than that moment.
@@ -18,7 +22,7 @@ func (m *Mover) dated(all map[uint64][]joinable, now time.Time) map[uint64][]joi
 			}
 			seen[s.cut] = at
 			if s.newest.After(at) {
-				s.newest, s.day = at, floorDiv(at.Unix(), 86400)
+				s.newest, s.day = at, schema.FloorDiv(at.Unix(), 86400)
 			}
 		}
 	}

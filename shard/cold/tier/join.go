@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/proto/words"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/iceberg"
@@ -206,7 +207,7 @@ func joinables(sets []*manifest.Set, tables map[uint64]*rules.Definition) map[ui
 				if len(o.Meta.Tables) > 1 {
 					s.bytes = math.MaxInt64 / 2 // other tables need the object
 				}
-				s.day = max(s.day, floorDiv(span.MaxTime, 86400*index.UnitsPerSecond()))
+				s.day = max(s.day, schema.FloorDiv(span.MaxTime, 86400*index.UnitsPerSecond()))
 				if at := index.Moment(span.MaxTime); at.After(s.newest) {
 					s.newest = at
 				}

@@ -68,7 +68,7 @@ func (m *Mover) pickDays(sets []*manifest.Set, tables map[uint64]*rules.Definiti
 		}
 		// Days before end are joined, of sets whose rows are all from before until. That changes once a day, so late rows
 		// make a day to be joined again once a day at most.
-		end := floorDiv(now.Add(-local-m.cfg.Tier.JoinAfter).Unix(), 86400)
+		end := schema.FloorDiv(now.Add(-local-m.cfg.Tier.JoinAfter).Unix(), 86400)
 		until := time.Unix(end*86400, 0).Add(m.cfg.Tier.JoinAfter)
 		days := daysIn(sets, d, now, until)
 		for _, day := range slices.Sorted(maps.Keys(days)) {
@@ -107,7 +107,7 @@ func daysIn(sets []*manifest.Set, d *rules.Definition, now, until time.Time) map
 			}
 			at := index.Moment(span.MaxTime)
 			young = young || !at.Before(until) && !at.After(now)
-			if all, _ := d.OfDay(o, floorDiv(span.MinTime, unit)); !all || o.Kind == cold.Kept {
+			if all, _ := d.OfDay(o, schema.FloorDiv(span.MinTime, unit)); !all || o.Kind == cold.Kept {
 				blocked = append(blocked, span)
 				continue
 			}
@@ -117,7 +117,7 @@ func daysIn(sets []*manifest.Set, d *rules.Definition, now, until time.Time) map
 			break
 		}
 		for _, o := range own {
-			day := floorDiv(o.Meta.MinTime, unit)
+			day := schema.FloorDiv(o.Meta.MinTime, unit)
 			if days[day] == nil {
 				days[day] = &tableDay{}
 			}
@@ -125,7 +125,7 @@ func daysIn(sets []*manifest.Set, d *rules.Definition, now, until time.Time) map
 		}
 	}
 	for _, span := range blocked {
-		from, to := floorDiv(span.MinTime, unit), floorDiv(span.MaxTime, unit)
+		from, to := schema.FloorDiv(span.MinTime, unit), schema.FloorDiv(span.MaxTime, unit)
 		maps.DeleteFunc(days, func(day int64, _ *tableDay) bool { return from <= day && day <= to })
 	}
 	return days

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/cold/iceberg"
 	"cordwood/shard/compaction"
 	"cordwood/shard/query"
@@ -189,7 +190,7 @@ func (d *tableDays) few(rows *store.CutRows, t *store.CutTable) bool {
 
 // bounds returns the first and the last span of a segment's rows.
 func (d *tableDays) bounds(s segment.TableSpan) (from, to int64) {
-	return floorDiv(s.MinTime, d.unit) >> d.shift, floorDiv(s.MaxTime, d.unit) >> d.shift
+	return schema.FloorDiv(s.MinTime, d.unit) >> d.shift, schema.FloorDiv(s.MaxTime, d.unit) >> d.shift
 }
 
 // count returns the number of spans that a segment's rows may be in.
@@ -298,7 +299,7 @@ func partOf(s *store.Segment, tables map[uint64]*store.CutTable, bounds []uint64
 			continue
 		}
 		unit := 86400 * t.Def.TimeIndex().Type.UnitsPerSecond()
-		from, to := floorDiv(span.MinTime, unit), floorDiv(span.MaxTime, unit)
+		from, to := schema.FloorDiv(span.MinTime, unit), schema.FloorDiv(span.MaxTime, unit)
 		if len(p.spans) == 0 {
 			low, high = from, to
 			if s.Shared() && t.Def.Physical != "" {
@@ -416,16 +417,7 @@ func bytesOf(m *segment.Meta, span segment.TableSpan) int64 {
 // dayOf returns the UTC day of the first row of a segment file.
 func dayOf(m *segment.Meta, unit int64) int64 {
 	if m.Shared() {
-		return floorDiv(m.MinTime, int64(24*time.Hour))
+		return schema.FloorDiv(m.MinTime, int64(24*time.Hour))
 	}
-	return floorDiv(m.MinTime, 86400*unit)
-}
-
-// floorDiv divides and rounds down.
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
+	return schema.FloorDiv(m.MinTime, 86400*unit)
 }

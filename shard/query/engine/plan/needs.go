@@ -121,24 +121,16 @@ func (v *View) within(s Span) []string {
 	per := Second / index.Type.UnitsPerSecond()
 	var out []string
 	if s.Lo > math.MinInt64 {
-		if c := v.since(floorDiv(s.Lo, per)); c != "" {
+		if c := v.since(schema.FloorDiv(s.Lo, per)); c != "" {
 			out = append(out, c)
 		}
 	}
 	if s.Hi < math.MaxInt64-per {
-		if c := v.since(floorDiv(s.Hi, per) + 1); c != "" {
+		if c := v.since(schema.FloorDiv(s.Hi, per) + 1); c != "" {
 			out = append(out, "NOT ("+c+")")
 		}
 	}
 	return out
-}
-
-func floorDiv(a, b int64) int64 {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
 }
 
 // literals returns, as text, the reference's conditions that compare a column with literals. It is
