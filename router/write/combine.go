@@ -16,9 +16,12 @@ import (
 //
 // A call to a shard costs about the same for one row as for a thousand: a batch for each table, a gRPC call, and a
 // log entry that a majority must fsync. So requests that arrive during a call are combined into the next call, with
-// one batch for each table. Before a call, goroutines that are ready to run get the processor first, because many of
-// them are about to add rows. A single request does not wait, because then no other goroutine is ready. Under load,
-// calls grow larger but not more frequent. No timer is needed.
+// one batch for each table. A single request does not wait, because the first call starts at once. Under load, calls
+// grow larger but not more frequent. No timer is needed.
+//
+// If the last call had several requests, goroutines that are ready to run get the processor before the next call,
+// because some of them are about to add rows. After a single request they do not: they probably do other work, such as
+// reading large bodies, and would only delay the next one.
 //
 // # Which requests
 //
@@ -31,8 +34,8 @@ import (
 //	add     A request copies its rows into the open pack, a builder for each table as that
 //	        request knows it (id, version and epoch). A full pack takes no more, and the
 //	        request is sent by itself.
-//	send    One goroutine for each busy shard lets others run, closes the open pack, encodes
-//	        and sends it, answers it, and takes the next one, until there is none.
+//	send    One goroutine for each busy shard closes the open pack, encodes and sends it,
+//	        answers it, and takes the next one, until there is none.
 //	answer  All requests of the pack get the same error, or none. The builders are emptied
 //	        and kept for later packs.
 //
@@ -67,12 +70,15 @@ type combiner struct {
 	mu   sync.Mutex // guards the other fields; held while the rows of a request are copied
 	busy bool       // whether a goroutine is sending packs
 	open *pack      // the pack of the next call; nil if there is none
+	// shared is whether the last pack had several requests. Only the goroutine that sends uses it.
+	shared bool
 }
 
 // pack has the rows of several requests to one shard. All of them are stored, or none.
 type pack struct {
 	parts       []part
 	rows, bytes int
+	requests    int
 
 	// traced is the context of the first request that has a trace. The call becomes part of this trace.
 	traced context.Context
@@ -150,6 +156,7 @@ func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack
 		p.rows += j.to
 		p.bytes += j.bytes
 	}
+	p.requests++
 	if p.traced == nil && tracing.Recording(ctx) {
 		p.traced = ctx
 	}
@@ -185,7 +192,9 @@ func (p *pack) part(t *schema.Table) *column.Builder {
 // one request must not end the call.
 func (c *combiner) send(sessionID uint64) {
 	for {
-		runtime.Gosched() // so that requests that are ready to run join the pack
+		if c.shared {
+			runtime.Gosched() // so that requests that are ready to run join the pack
+		}
 		c.mu.Lock()
 		p := c.open
 		c.open = nil
@@ -195,6 +204,7 @@ func (c *combiner) send(sessionID uint64) {
 			return
 		}
 		c.mu.Unlock()
+		c.shared = p.requests > 1
 		ctx := context.Background()
 		if p.traced != nil {
 			ctx = tracing.Carry(ctx, p.traced)
