@@ -24,7 +24,7 @@ func (n *node) coordinate() {
 	if n.objects != nil {
 		cluster, _ := n.data.Cluster()
 		commits := iceberg.New(iceberg.Config{
-			Meta: n.meta, Dial: n.nodes.Dial, Bucket: checkedBucket{n.objects.guard, n.objects.checked},
+			Meta: n.meta, Dial: n.nodes.Dial, Bucket: n.objects.afterCheck(n.objects.guard),
 			Root: n.cfg.Objects.Root(), Cluster: cluster, Now: time.Now, Logger: n.log, Registerer: n.registry,
 			Alone: n.states.checkRivals,
 		})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"cordwood/node/config"
 	"cordwood/node/iceberg"
+	"cordwood/proto/metapb"
 	"cordwood/proto/schema"
 	"cordwood/proto/words"
 	"cordwood/shard/cold/bucket"
@@ -62,6 +64,25 @@ type objectStorage struct {
 	lost atomic.Pointer[[]string]
 	// lostRows is the number of rows of these objects.
 	lostRows atomic.Int64
+	// stored is when an object was stored last, in nanoseconds since 1970; 0 if none was.
+	stored atomic.Int64
+}
+
+// use describes object storage for the report of the node.
+func (o *objectStorage) use() *metapb.ObjectStorageUse {
+	location := strings.ToValidUTF8(o.once.Location(), "")
+	use := &metapb.ObjectStorageUse{
+		Location: location[:min(len(location), mostReported)], State: "ok", StoredUnixNano: o.stored.Load(),
+	}
+	select {
+	case <-o.checked:
+	default:
+		use.State = "unchecked"
+	}
+	if len(o.failures()) > 0 {
+		use.State = "failing"
+	}
+	return use
 }
 
 // pass allows rows to be stored.
@@ -87,7 +108,7 @@ func (n *node) openObjectStorage() error {
 	if cfg.UploadRate > 0 {
 		pace = install.NewRate(int64(cfg.UploadRate))
 	}
-	o.forLog = checkedBucket{o.guard.WithWrites(moverWrites), o.checked}
+	o.forLog = o.afterCheck(o.guard.WithWrites(moverWrites))
 	o.forRows = bucket.Paced(o.forLog, pace)
 	o.logTurns = make(chan struct{}, logTurns)
 	if n.cfg.Has(config.RoleShard) {
@@ -204,6 +225,13 @@ func (o *objectStorage) readerOrNil() *object.Reader {
 type checkedBucket struct {
 	bucket.Bucket
 	checked <-chan struct{}
+	// stored is when an object was stored last.
+	stored *atomic.Int64
+}
+
+// afterCheck returns a bucket in which nothing is stored before object storage was checked.
+func (o *objectStorage) afterCheck(b bucket.Bucket) checkedBucket {
+	return checkedBucket{b, o.checked, &o.stored}
 }
 
 func (b checkedBucket) wait(ctx context.Context) error {
@@ -224,7 +252,11 @@ func (b checkedBucket) Put(ctx context.Context, key string, c bucket.Content) er
 	if err := b.wait(ctx); err != nil {
 		return err
 	}
-	return b.Bucket.Put(ctx, key, c)
+	err := b.Bucket.Put(ctx, key, c)
+	if err == nil {
+		b.stored.Store(time.Now().UnixNano())
+	}
+	return err
 }
 
 // Delete removes an object once the bucket was checked.

@@ -46,6 +46,9 @@ func TestObjectStorageIsCheckedFirst(t *testing.T) {
 		t.Errorf("a directory that does not exist: %v", err)
 	}
 	awaitText(t, func() string { return strings.Join(n.warnings(), " ") }, "failed its check, so no rows are stored there")
+	if use := n.newReport().Objects; use.Location != dir || use.State != "failing" || use.StoredUnixNano != 0 {
+		t.Errorf("the node reports %v", use)
+	}
 	put := func(limit time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
@@ -66,6 +69,10 @@ func TestObjectStorageIsCheckedFirst(t *testing.T) {
 	o.pass() // as after a check that succeeds
 	if err := put(time.Minute); err != nil {
 		t.Errorf("after the check: %v", err)
+	}
+	o.fault.Store(nil) // as after a check that succeeds
+	if use := n.newReport().Objects; use.State != "ok" || use.StoredUnixNano == 0 {
+		t.Errorf("after the check, the node reports %v", use)
 	}
 }
 

@@ -118,6 +118,7 @@ func (n *node) newReport() *metapb.ReportRequest {
 	if o := n.trouble.objects.Load(); o != nil {
 		text := strings.Join(o.warnings(), "; ")
 		r.ObjectStorage = strings.ToValidUTF8(text[:min(len(text), mostReported)], "")
+		r.Objects = o.use()
 	}
 	if n.host != nil {
 		r.Replicas = n.host.Reports()

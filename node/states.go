@@ -52,7 +52,7 @@ func (n *node) storeMetadata() {
 	}
 	cluster, _ := n.data.Cluster()
 	s := &metadataStore{
-		n: n, place: states.Place{Bucket: checkedBucket{n.objects.guard, n.objects.checked}, Cluster: cluster},
+		n: n, place: states.Place{Bucket: n.objects.afterCheck(n.objects.guard), Cluster: cluster},
 		every: n.cfg.Objects.MetadataEvery(), aliveEvery: n.cfg.Objects.StateEvery(),
 	}
 	s.claim = states.NewClaim(states.ClaimConfig{

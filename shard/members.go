@@ -197,6 +197,12 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	}
 	if r.State == "Leader" {
 		out.Tables = s.store.Status.Busiest(busiestTables)
+		if m := s.mover; m != nil {
+			out.Lag = &metapb.ObjectStorageLag{
+				RowsNanos: int64(m.UploadLag()), StateNanos: int64(m.StateLag()), LogNanos: int64(m.LogLag()),
+				ShipsLog: s.cfg.Tier.LogEvery > 0,
+			}
+		}
 	}
 	out.HighestTableId = s.highestTable()
 	return out

@@ -167,6 +167,9 @@ func printReport(w io.Writer, r *doctor.Report) error {
 		switch p.Name {
 		case "server":
 			fmt.Fprintf(&out, ": %s", r.Server)
+			if r.Storage != nil {
+				fmt.Fprintf(&out, "; object storage %s", r.Storage)
+			}
 		case "data":
 			fmt.Fprintf(&out, ": %s, %s, %s read", r.DataDir, cli.Count(r.Files, "file"), cli.Count(r.Bytes, "byte"))
 			if r.Objects > 0 {

@@ -248,6 +248,13 @@ func TestServer(t *testing.T) {
 	}); r.Status() != 0 || len(r.Parts) != 1 || r.Parts[0].Name != "server" || len(r.Findings) != 0 {
 		t.Errorf("only the server: status %d, %+v:\n%s", r.Status(), r.Parts, text)
 	}
+	s.answers["/v1/cluster"] = `{"object_storage":{"locations":["s3://logs/prod"],"state":"ok","nodes":[],"shards":[]}}`
+	if r, text := run(t, Config{
+		DataDir: dir, Server: s, AskServer: true, ServerOnly: true, Settings: settings, Version: "v1",
+	}); r.Status() != 0 || r.Storage == nil || r.Storage.String() != "s3://logs/prod: ok; nothing was stored since the "+
+		"nodes started" {
+		t.Errorf("with object storage: %+v:\n%s", r.Storage, text)
+	}
 	// --forget is refused while a server is running.
 	if _, err := Run(t.Context(), Config{
 		DataDir: dir, Forget: []string{"shards/1/segments/1.parquet"},

@@ -1,5 +1,7 @@
 package doctor
 
+import "cordwood/router/httpapi/clusterapi"
+
 // Severity is the severity of a finding.
 type Severity string
 
@@ -39,6 +41,8 @@ type Report struct {
 	Bytes int64 `json:"bytes"`
 	// Objects counts the objects in object storage that were found whole.
 	Objects int `json:"objects,omitempty"`
+	// Storage is the object storage of the server's cluster.
+	Storage *clusterapi.ObjectStorage `json:"object_storage,omitempty"`
 }
 
 // Part is a part that was checked.

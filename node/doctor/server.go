@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"cordwood/proto/words"
+	"cordwood/router/httpapi/clusterapi"
 )
 
 // Server is a running server, reached over HTTP.
@@ -85,6 +86,7 @@ func (d *doctor) cluster(ctx context.Context) {
 			Rows                        int64
 			Since                       *time.Time
 		} `json:"rows_aside"`
+		ObjectStorage *clusterapi.ObjectStorage `json:"object_storage"`
 	}
 	if err == nil {
 		err = json.Unmarshal(body, &status)
@@ -95,6 +97,7 @@ func (d *doctor) cluster(ctx context.Context) {
 			"cannot get the cluster's state: %v", err)
 		return
 	}
+	d.report.Storage = status.ObjectStorage
 	var without []string
 	for _, s := range status.Shards {
 		if s.State == "no leader" || s.State == "leader silent" {

@@ -368,7 +368,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123, 0}
 }
 
 type ListSessionsRequest struct {
@@ -9224,7 +9224,9 @@ type ReplicaReport struct {
 	// none. Since version 9.
 	KeysNanos int64 `protobuf:"varint,28,opt,name=keys_nanos,json=keysNanos,proto3" json:"keys_nanos,omitempty"`
 	// The number of queries and backups that read the replica. Since version 9.
-	Pins          uint32 `protobuf:"varint,29,opt,name=pins,proto3" json:"pins,omitempty"`
+	Pins uint32 `protobuf:"varint,29,opt,name=pins,proto3" json:"pins,omitempty"`
+	// How far object storage is behind. Only the leader of a shard that goes there has it.
+	Lag           *ObjectStorageLag `protobuf:"bytes,30,opt,name=lag,proto3" json:"lag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -9462,6 +9464,85 @@ func (x *ReplicaReport) GetPins() uint32 {
 	return 0
 }
 
+func (x *ReplicaReport) GetLag() *ObjectStorageLag {
+	if x != nil {
+		return x.Lag
+	}
+	return nil
+}
+
+// ObjectStorageLag is for how long work for object storage has been due; 0: it is not.
+type ObjectStorageLag struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The oldest rows that should be there.
+	RowsNanos int64 `protobuf:"varint,1,opt,name=rows_nanos,json=rowsNanos,proto3" json:"rows_nanos,omitempty"`
+	// The state of the shard.
+	StateNanos int64 `protobuf:"varint,2,opt,name=state_nanos,json=stateNanos,proto3" json:"state_nanos,omitempty"`
+	// Entries of the log. They go there if ships_log is set.
+	LogNanos      int64 `protobuf:"varint,3,opt,name=log_nanos,json=logNanos,proto3" json:"log_nanos,omitempty"`
+	ShipsLog      bool  `protobuf:"varint,4,opt,name=ships_log,json=shipsLog,proto3" json:"ships_log,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ObjectStorageLag) Reset() {
+	*x = ObjectStorageLag{}
+	mi := &file_metapb_meta_proto_msgTypes[110]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectStorageLag) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectStorageLag) ProtoMessage() {}
+
+func (x *ObjectStorageLag) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[110]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectStorageLag.ProtoReflect.Descriptor instead.
+func (*ObjectStorageLag) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+}
+
+func (x *ObjectStorageLag) GetRowsNanos() int64 {
+	if x != nil {
+		return x.RowsNanos
+	}
+	return 0
+}
+
+func (x *ObjectStorageLag) GetStateNanos() int64 {
+	if x != nil {
+		return x.StateNanos
+	}
+	return 0
+}
+
+func (x *ObjectStorageLag) GetLogNanos() int64 {
+	if x != nil {
+		return x.LogNanos
+	}
+	return 0
+}
+
+func (x *ObjectStorageLag) GetShipsLog() bool {
+	if x != nil {
+		return x.ShipsLog
+	}
+	return false
+}
+
 // AsideRows describes the rows of a table that a replica cannot write to segments. They are kept in
 // memory and on disk, and queries see them.
 type AsideRows struct {
@@ -9480,7 +9561,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9492,7 +9573,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[110]
+	mi := &file_metapb_meta_proto_msgTypes[111]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9505,7 +9586,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{110}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -9557,7 +9638,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9569,7 +9650,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[111]
+	mi := &file_metapb_meta_proto_msgTypes[112]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9582,7 +9663,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{111}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -9618,7 +9699,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9630,7 +9711,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[112]
+	mi := &file_metapb_meta_proto_msgTypes[113]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9643,7 +9724,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{112}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -9692,13 +9773,15 @@ type ReportRequest struct {
 	// What is wrong with object storage, as text for operators; empty if nothing is, or if the node does
 	// not use it.
 	ObjectStorage string `protobuf:"bytes,19,opt,name=object_storage,json=objectStorage,proto3" json:"object_storage,omitempty"`
+	// The object storage that the node uses.
+	Objects       *ObjectStorageUse `protobuf:"bytes,20,opt,name=objects,proto3" json:"objects,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9710,7 +9793,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[113]
+	mi := &file_metapb_meta_proto_msgTypes[114]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9723,7 +9806,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{113}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -9859,6 +9942,77 @@ func (x *ReportRequest) GetObjectStorage() string {
 	return ""
 }
 
+func (x *ReportRequest) GetObjects() *ObjectStorageUse {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+// ObjectStorageUse describes the object storage of a node.
+type ObjectStorageUse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Such as s3://bucket/prefix.
+	Location string `protobuf:"bytes,1,opt,name=location,proto3" json:"location,omitempty"`
+	// ok, unchecked (the check at the start of the node has not succeeded yet) or failing.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// When the node last stored an object, by its clock. 0: not since its start.
+	StoredUnixNano int64 `protobuf:"varint,3,opt,name=stored_unix_nano,json=storedUnixNano,proto3" json:"stored_unix_nano,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ObjectStorageUse) Reset() {
+	*x = ObjectStorageUse{}
+	mi := &file_metapb_meta_proto_msgTypes[115]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ObjectStorageUse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ObjectStorageUse) ProtoMessage() {}
+
+func (x *ObjectStorageUse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[115]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ObjectStorageUse.ProtoReflect.Descriptor instead.
+func (*ObjectStorageUse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+}
+
+func (x *ObjectStorageUse) GetLocation() string {
+	if x != nil {
+		return x.Location
+	}
+	return ""
+}
+
+func (x *ObjectStorageUse) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *ObjectStorageUse) GetStoredUnixNano() int64 {
+	if x != nil {
+		return x.StoredUnixNano
+	}
+	return 0
+}
+
 // Unreached is a node that cannot reach another one.
 type Unreached struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -9874,7 +10028,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9886,7 +10040,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[114]
+	mi := &file_metapb_meta_proto_msgTypes[116]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9899,7 +10053,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{114}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -9934,7 +10088,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9946,7 +10100,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[115]
+	mi := &file_metapb_meta_proto_msgTypes[117]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -9959,7 +10113,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{115}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -9984,7 +10138,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -9996,7 +10150,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[116]
+	mi := &file_metapb_meta_proto_msgTypes[118]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10009,7 +10163,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{116}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
 }
 
 type NodeStatus struct {
@@ -10030,7 +10184,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10042,7 +10196,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[117]
+	mi := &file_metapb_meta_proto_msgTypes[119]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10055,7 +10209,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{117}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -10121,7 +10275,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10133,7 +10287,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[118]
+	mi := &file_metapb_meta_proto_msgTypes[120]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10146,7 +10300,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{118}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -10263,7 +10417,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10275,7 +10429,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[119]
+	mi := &file_metapb_meta_proto_msgTypes[121]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10288,7 +10442,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{119}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -10327,7 +10481,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10339,7 +10493,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[120]
+	mi := &file_metapb_meta_proto_msgTypes[122]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10352,7 +10506,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{120}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -10393,7 +10547,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10405,7 +10559,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[121]
+	mi := &file_metapb_meta_proto_msgTypes[123]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10418,7 +10572,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{121}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -10445,7 +10599,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10457,7 +10611,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[122]
+	mi := &file_metapb_meta_proto_msgTypes[124]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10470,7 +10624,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{122}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -10495,7 +10649,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10507,7 +10661,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[123]
+	mi := &file_metapb_meta_proto_msgTypes[125]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10520,7 +10674,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{123}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -10591,7 +10745,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10603,7 +10757,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[124]
+	mi := &file_metapb_meta_proto_msgTypes[126]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10616,7 +10770,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{124}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -10714,7 +10868,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10726,7 +10880,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[125]
+	mi := &file_metapb_meta_proto_msgTypes[127]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10739,7 +10893,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{125}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -10771,7 +10925,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[128]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10783,7 +10937,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[126]
+	mi := &file_metapb_meta_proto_msgTypes[128]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10796,7 +10950,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{126}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{128}
 }
 
 type ReachRequest struct {
@@ -10809,7 +10963,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[127]
+	mi := &file_metapb_meta_proto_msgTypes[129]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10821,7 +10975,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[127]
+	mi := &file_metapb_meta_proto_msgTypes[129]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10834,7 +10988,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{127}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{129}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -10860,7 +11014,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[128]
+	mi := &file_metapb_meta_proto_msgTypes[130]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10872,7 +11026,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[128]
+	mi := &file_metapb_meta_proto_msgTypes[130]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10885,7 +11039,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{128}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{130}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -10926,7 +11080,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[129]
+	mi := &file_metapb_meta_proto_msgTypes[131]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10938,7 +11092,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[129]
+	mi := &file_metapb_meta_proto_msgTypes[131]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10951,7 +11105,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{129}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{131}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -10969,7 +11123,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[130]
+	mi := &file_metapb_meta_proto_msgTypes[132]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -10981,7 +11135,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[130]
+	mi := &file_metapb_meta_proto_msgTypes[132]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -10994,7 +11148,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{130}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{132}
 }
 
 type WatchRequest struct {
@@ -11007,7 +11161,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[131]
+	mi := &file_metapb_meta_proto_msgTypes[133]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11019,7 +11173,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[131]
+	mi := &file_metapb_meta_proto_msgTypes[133]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11032,7 +11186,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{131}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{133}
 }
 
 func (x *WatchRequest) GetAccess() bool {
@@ -11080,7 +11234,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[132]
+	mi := &file_metapb_meta_proto_msgTypes[134]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -11092,7 +11246,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[132]
+	mi := &file_metapb_meta_proto_msgTypes[134]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -11105,7 +11259,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{132}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{134}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -11990,7 +12144,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x0eReachedRequest\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x18\n" +
 	"\areached\x18\x02 \x01(\x04R\areached\"\x11\n" +
-	"\x0fReachedResponse\"\x8a\b\n" +
+	"\x0fReachedResponse\"\xbd\b\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -12024,7 +12178,15 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x10highest_table_id\x18\x1b \x01(\x04R\x0ehighestTableId\x12\x1d\n" +
 	"\n" +
 	"keys_nanos\x18\x1c \x01(\x03R\tkeysNanos\x12\x12\n" +
-	"\x04pins\x18\x1d \x01(\rR\x04pins\"\x90\x01\n" +
+	"\x04pins\x18\x1d \x01(\rR\x04pins\x121\n" +
+	"\x03lag\x18\x1e \x01(\v2\x1f.cordwood.meta.ObjectStorageLagR\x03lag\"\x8c\x01\n" +
+	"\x10ObjectStorageLag\x12\x1d\n" +
+	"\n" +
+	"rows_nanos\x18\x01 \x01(\x03R\trowsNanos\x12\x1f\n" +
+	"\vstate_nanos\x18\x02 \x01(\x03R\n" +
+	"stateNanos\x12\x1b\n" +
+	"\tlog_nanos\x18\x03 \x01(\x03R\blogNanos\x12\x1b\n" +
+	"\tships_log\x18\x04 \x01(\bR\bshipsLog\"\x90\x01\n" +
 	"\tAsideRows\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
@@ -12037,7 +12199,7 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\">\n" +
 	"\vTableIngest\x12\x19\n" +
 	"\btable_id\x18\x01 \x01(\x04R\atableId\x12\x14\n" +
-	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xea\x05\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xa5\x06\n" +
 	"\rReportRequest\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x18\n" +
 	"\aprocess\x18\x02 \x01(\x04R\aprocess\x12$\n" +
@@ -12062,7 +12224,12 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"plainNodes\x124\n" +
 	"\x06stored\x18\x11 \x03(\v2\x1c.cordwood.meta.DatabaseBytesR\x06stored\x127\n" +
 	"\tquery_cpu\x18\x12 \x03(\v2\x1a.cordwood.meta.DatabaseCPUR\bqueryCpu\x12%\n" +
-	"\x0eobject_storage\x18\x13 \x01(\tR\robjectStorage\"T\n" +
+	"\x0eobject_storage\x18\x13 \x01(\tR\robjectStorage\x129\n" +
+	"\aobjects\x18\x14 \x01(\v2\x1f.cordwood.meta.ObjectStorageUseR\aobjects\"n\n" +
+	"\x10ObjectStorageUse\x12\x1a\n" +
+	"\blocation\x18\x01 \x01(\tR\blocation\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12(\n" +
+	"\x10stored_unix_nano\x18\x03 \x01(\x03R\x0estoredUnixNano\"T\n" +
 	"\tUnreached\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
@@ -12242,7 +12409,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 139)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 141)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -12360,40 +12527,42 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*ReachedRequest)(nil),           // 113: cordwood.meta.ReachedRequest
 	(*ReachedResponse)(nil),          // 114: cordwood.meta.ReachedResponse
 	(*ReplicaReport)(nil),            // 115: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 116: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 117: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 118: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 119: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 120: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 121: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 122: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 123: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 124: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 125: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 126: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 127: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 128: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 129: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 130: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 131: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 132: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 133: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 134: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 135: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 136: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 137: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 138: cordwood.meta.WatchResponse
-	nil,                              // 139: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 140: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 141: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 142: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 143: cordwood.meta.Operation.NotesEntry
-	nil,                              // 144: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 145: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 146: cordwood.schema.Column
-	(schemapb.Type)(0),               // 147: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 148: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 149: cordwood.schema.Database
+	(*ObjectStorageLag)(nil),         // 116: cordwood.meta.ObjectStorageLag
+	(*AsideRows)(nil),                // 117: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 118: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 119: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 120: cordwood.meta.ReportRequest
+	(*ObjectStorageUse)(nil),         // 121: cordwood.meta.ObjectStorageUse
+	(*Unreached)(nil),                // 122: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 123: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 124: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 125: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 126: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 127: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 128: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 129: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 130: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 131: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 132: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 133: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 134: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 135: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 136: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 137: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 138: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 139: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 140: cordwood.meta.WatchResponse
+	nil,                              // 141: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 142: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 143: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 144: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 145: cordwood.meta.Operation.NotesEntry
+	nil,                              // 146: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 147: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 148: cordwood.schema.Column
+	(schemapb.Type)(0),               // 149: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 150: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 151: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ListSessionsResponse.sessions:type_name -> cordwood.meta.ClientSession
@@ -12437,7 +12606,7 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	24,  // 38: cordwood.meta.Command.mark_audit:type_name -> cordwood.meta.MarkAudit
 	81,  // 39: cordwood.meta.Command.commit_iceberg:type_name -> cordwood.meta.CommitIceberg
 	57,  // 40: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	145, // 41: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	147, // 41: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	72,  // 42: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	86,  // 43: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	101, // 44: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
@@ -12472,25 +12641,25 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	46,  // 73: cordwood.meta.TouchTokens.uses:type_name -> cordwood.meta.TokenUse
 	85,  // 74: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
 	49,  // 75: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	139, // 76: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	140, // 77: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	141, // 76: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	142, // 77: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	56,  // 78: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	55,  // 79: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	146, // 80: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	141, // 81: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	146, // 82: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	146, // 83: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	145, // 84: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	146, // 85: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	148, // 80: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	143, // 81: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	148, // 82: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	148, // 83: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	147, // 84: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	148, // 85: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	63,  // 86: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	64,  // 87: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
 	60,  // 88: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
 	61,  // 89: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
 	62,  // 90: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	147, // 91: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	149, // 91: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
 	3,   // 92: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	148, // 93: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	142, // 94: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	150, // 93: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	144, // 94: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	68,  // 95: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
 	72,  // 96: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	72,  // 97: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
@@ -12507,7 +12676,7 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	96,  // 108: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
 	4,   // 109: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,   // 110: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	143, // 111: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	145, // 111: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	102, // 112: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
 	103, // 113: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
 	104, // 114: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
@@ -12515,77 +12684,79 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	107, // 116: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
 	108, // 117: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
 	105, // 118: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	144, // 119: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	146, // 119: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
 	101, // 120: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	118, // 121: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	117, // 122: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	116, // 123: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	115, // 124: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	120, // 125: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
-	2,   // 126: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
-	20,  // 127: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
-	21,  // 128: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
-	85,  // 129: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	119, // 130: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
-	91,  // 131: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	126, // 132: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	123, // 133: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
-	86,  // 134: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
-	101, // 135: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	125, // 136: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
-	86,  // 137: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
-	5,   // 138: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
-	85,  // 139: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	149, // 140: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	145, // 141: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
-	85,  // 142: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
-	86,  // 143: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
-	72,  // 144: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
-	72,  // 145: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
-	101, // 146: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
-	91,  // 147: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
-	86,  // 148: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
-	27,  // 149: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
-	41,  // 150: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
-	11,  // 151: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	137, // 152: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
-	73,  // 153: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
-	83,  // 154: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
-	82,  // 155: cordwood.meta.Meta.ReadIceberg:input_type -> cordwood.meta.ReadIcebergRequest
-	111, // 156: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	113, // 157: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
-	119, // 158: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	16,  // 159: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
-	122, // 160: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	127, // 161: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	129, // 162: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	131, // 163: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	133, // 164: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	135, // 165: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	6,   // 166: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
-	9,   // 167: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
-	12,  // 168: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	138, // 169: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	74,  // 170: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	84,  // 171: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	80,  // 172: cordwood.meta.Meta.ReadIceberg:output_type -> cordwood.meta.IcebergTable
-	112, // 173: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	114, // 174: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
-	121, // 175: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	18,  // 176: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
-	124, // 177: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	128, // 178: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	130, // 179: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	132, // 180: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	134, // 181: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	136, // 182: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	7,   // 183: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
-	10,  // 184: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
-	168, // [168:185] is the sub-list for method output_type
-	151, // [151:168] is the sub-list for method input_type
-	151, // [151:151] is the sub-list for extension type_name
-	151, // [151:151] is the sub-list for extension extendee
-	0,   // [0:151] is the sub-list for field type_name
+	119, // 121: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	118, // 122: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	117, // 123: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	116, // 124: cordwood.meta.ReplicaReport.lag:type_name -> cordwood.meta.ObjectStorageLag
+	115, // 125: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	122, // 126: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	2,   // 127: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
+	20,  // 128: cordwood.meta.ReportRequest.stored:type_name -> cordwood.meta.DatabaseBytes
+	21,  // 129: cordwood.meta.ReportRequest.query_cpu:type_name -> cordwood.meta.DatabaseCPU
+	121, // 130: cordwood.meta.ReportRequest.objects:type_name -> cordwood.meta.ObjectStorageUse
+	85,  // 131: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
+	120, // 132: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	91,  // 133: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
+	128, // 134: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	125, // 135: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	86,  // 136: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
+	101, // 137: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
+	127, // 138: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	86,  // 139: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
+	5,   // 140: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
+	85,  // 141: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
+	151, // 142: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	147, // 143: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	85,  // 144: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
+	86,  // 145: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
+	72,  // 146: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
+	72,  // 147: cordwood.meta.WatchResponse.dropped_pipelines:type_name -> cordwood.meta.PipelineVersion
+	101, // 148: cordwood.meta.WatchResponse.operations:type_name -> cordwood.meta.Operation
+	91,  // 149: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
+	86,  // 150: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
+	27,  // 151: cordwood.meta.WatchResponse.principals:type_name -> cordwood.meta.AccessPrincipal
+	41,  // 152: cordwood.meta.WatchResponse.tokens:type_name -> cordwood.meta.AccessToken
+	11,  // 153: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
+	139, // 154: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	73,  // 155: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
+	83,  // 156: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
+	82,  // 157: cordwood.meta.Meta.ReadIceberg:input_type -> cordwood.meta.ReadIcebergRequest
+	111, // 158: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
+	113, // 159: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	120, // 160: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	16,  // 161: cordwood.meta.Meta.ShareQuotas:input_type -> cordwood.meta.ShareQuotasRequest
+	124, // 162: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	129, // 163: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	131, // 164: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	133, // 165: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	135, // 166: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	137, // 167: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	6,   // 168: cordwood.meta.Sessions.ListSessions:input_type -> cordwood.meta.ListSessionsRequest
+	9,   // 169: cordwood.meta.Sessions.CancelStatement:input_type -> cordwood.meta.CancelStatementRequest
+	12,  // 170: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	140, // 171: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	74,  // 172: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	84,  // 173: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	80,  // 174: cordwood.meta.Meta.ReadIceberg:output_type -> cordwood.meta.IcebergTable
+	112, // 175: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	114, // 176: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	123, // 177: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	18,  // 178: cordwood.meta.Meta.ShareQuotas:output_type -> cordwood.meta.ShareQuotasResponse
+	126, // 179: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	130, // 180: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	132, // 181: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	134, // 182: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	136, // 183: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	138, // 184: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	7,   // 185: cordwood.meta.Sessions.ListSessions:output_type -> cordwood.meta.ListSessionsResponse
+	10,  // 186: cordwood.meta.Sessions.CancelStatement:output_type -> cordwood.meta.CancelStatementResponse
+	170, // [170:187] is the sub-list for method output_type
+	153, // [153:170] is the sub-list for method input_type
+	153, // [153:153] is the sub-list for extension type_name
+	153, // [153:153] is the sub-list for extension extendee
+	0,   // [0:153] is the sub-list for field type_name
 }
 
 func init() { file_metapb_meta_proto_init() }
@@ -12684,7 +12855,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   139,
+			NumMessages:   141,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

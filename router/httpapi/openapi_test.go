@@ -186,7 +186,8 @@ func TestSchemasOfStructs(t *testing.T) {
 	doc := described(t, newWhole(t))
 	for name, value := range map[string]any{
 		"ClusterStatus": clusterapi.Status{}, "ClusterProblem": clusterapi.Problem{}, "ClusterNode": clusterapi.Node{},
-		"ClusterShard":     clusterapi.Shard{},
+		"ClusterShard":         clusterapi.Shard{},
+		"ClusterObjectStorage": clusterapi.ObjectStorage{}, "ClusterStorageLag": clusterapi.StorageLag{},
 		"ClusterOperation": clusterapi.Operation{}, "ClusterAnswer": clusterapi.Answer{}, "ClusterPlan": clusterapi.Plan{},
 		"ClusterLoad": clusterapi.Load{},
 		"ClusterMove": clusterapi.Move{}, "Status": about.Status{}, "DryRunForm": dryrun.Form{},

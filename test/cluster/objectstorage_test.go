@@ -60,6 +60,10 @@ func TestObjectStorage(t *testing.T) {
 		want[sql] = fmt.Sprint(n.Rows(t, sql))
 	}
 	Eventually(t, time.Minute, func() error { return n.moved() })
+	status := mustCommand(t, "cluster", "status", "--server", n.HTTP)
+	if at := "object storage s3://" + name + "/prod: ok; last upload "; !strings.Contains(status, at) {
+		t.Errorf("cluster status:\n%s\nwant %s", status, at)
+	}
 	// The flush at the stop, which needs a row, writes the set to the manifest.
 	if err := n.Ingest("app", []byte(`{"n":99,"level":"info","text":"later"}`)); err != nil {
 		t.Fatal(err)
@@ -86,6 +90,13 @@ func TestObjectStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.Start()
+	Eventually(t, time.Minute, func() error { // else the check of the new process fails, and this is what is said
+		a, err := n.Do("GET", "/v1/cluster", nil)
+		if err == nil && !strings.Contains(string(a.Body), `"locations":["s3://`+name+`/prod"],"state":"ok"`) {
+			err = fmt.Errorf("/v1/cluster says %s", a.Body)
+		}
+		return err
+	})
 	proxy.SetPlan(buckettest.Always(buckettest.Reset))
 	_, err := n.Query("SELECT max(length(text)) FROM app")
 	if err == nil || !strings.Contains(err.Error(), "4012") ||
@@ -101,6 +112,10 @@ func TestObjectStorage(t *testing.T) {
 	Eventually(t, time.Minute, func() error {
 		if _, err := n.Query("SELECT max(length(text)) FROM app"); err == nil {
 			return errors.New("the query has an answer")
+		}
+		a, err := n.Do("GET", "/v1/cluster", nil)
+		if err == nil && !strings.Contains(string(a.Body), `"state":"failing","nodes":["`) {
+			return fmt.Errorf("/v1/cluster says %s", a.Body)
 		}
 		for _, path := range []string{"/ready", "/v1/cluster"} {
 			a, err := n.Do("GET", path, nil)

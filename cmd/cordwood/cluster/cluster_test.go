@@ -272,6 +272,20 @@ func TestStatusVerdicts(t *testing.T) {
 	}
 }
 
+// TestStatusOfObjectStorage shows object storage in one line, and nothing about it if there is none.
+func TestStatusOfObjectStorage(t *testing.T) {
+	for want, o := range map[string]*clusterapi.ObjectStorage{
+		"":                                      nil,
+		"\nobject storage s3://logs/prod: ok; ": {Locations: []string{"s3://logs/prod"}, State: "ok"},
+	} {
+		url, _ := clusterServer(t, &clusterapi.Status{Health: "ok", ObjectStorage: o}, clusterapi.Operation{})
+		out, _, exit := runCluster("cluster", "status", "--server", url)
+		if exit != cli.ExitOK || !strings.Contains(out, want) || o == nil && strings.Contains(out, "object storage") {
+			t.Errorf("exit status %d, want %q:\n%s", exit, want, out)
+		}
+	}
+}
+
 // TestNodeVersions checks that both tables show the versions of the nodes during an upgrade.
 func TestNodeVersions(t *testing.T) {
 	status := &clusterapi.Status{

@@ -40,7 +40,8 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status",
 		Short: "Show the health of the cluster, its problems, nodes, shards and running operations",
 		Long: `Show the health of the cluster on one screen: problems and what to do about them, nodes, shards and
-running operations.
+running operations. If the nodes use object storage, a line says whether it is well, and which shards are
+behind with it.
 
 The verdict is one of:
   ok        everything works
@@ -113,6 +114,9 @@ func tolerance(s *clusterapi.Status) string {
 func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	fmt.Fprintf(w, "cluster %s: %s\n%s\n", s.ClusterID, color.State(s.Health), tolerance(s))
 	fmt.Fprintf(w, "protocol version %d\n", s.Version)
+	if s.ObjectStorage != nil {
+		fmt.Fprintf(w, "object storage %s\n", s.ObjectStorage)
+	}
 	for _, p := range s.Problems {
 		fmt.Fprintf(w, "\n%s: %s\n    → %s\n", color.State(p.Severity), p.Text, p.Advice)
 	}

@@ -81,6 +81,7 @@ func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 		out.UnknownNodes = append(out.UnknownNodes, snap.Label(id))
 	}
 	out.RowsAside = listAside(snap)
+	out.ObjectStorage = objectStorageOf(snap)
 	return out
 }
 

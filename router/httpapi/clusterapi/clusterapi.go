@@ -50,6 +50,8 @@ type Status struct {
 	Operations      []Operation `json:"operations" yaml:"operations"`
 	// RowsAside has the rows that replicas cannot write to segments.
 	RowsAside []RowsAside `json:"rows_aside" yaml:"rows_aside"`
+	// ObjectStorage is the object storage that the nodes use, or nil.
+	ObjectStorage *ObjectStorage `json:"object_storage,omitempty" yaml:"object_storage,omitempty"`
 }
 
 // RowsAside are rows of a table that a replica cannot write to segments. They stay in memory and on disk, and
