@@ -45,8 +45,23 @@ func (m *middleware) around(router http.Handler) http.Handler {
 	if err != nil {
 		panic(err) // fails only if the options above are wrong
 	}
-	return compress(h)
+	compressed := compress(h)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if takesCompressed(r) {
+			compressed(w, r)
+			return
+		}
+		// Most senders of logs take plain answers only. The layer would allocate for each of their requests.
+		w.Header()["Vary"] = byEncoding
+		h.ServeHTTP(w, r)
+	})
 }
+
+// byEncoding is shared by all answers. Code that adds a value to it gets a copy.
+var byEncoding = []string{"Accept-Encoding"}
+
+// takesCompressed reports whether the client names encodings that it takes.
+func takesCompressed(r *http.Request) bool { return r.Header.Get("Accept-Encoding") != "" }
 
 // guardBrowsers refuses requests from web pages that may not use this server, and tells browsers which pages may read
 // its answers. For such pages, browsers do not send stored cookies and passwords. A page must send its own
@@ -98,7 +113,7 @@ func (m *middleware) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x, r := exchange.Begin(w, r, m.log)
 		x.Route, x.Answered = other, answered
-		x.NodeNames = m.nodeNames
+		x.NodeNames, x.Plain = m.nodeNames, !takesCompressed(r)
 		x.Client = m.proxies.Address(r)
 		defer func() {
 			p := recover()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/klauspost/compress/gzhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"cordwood/proto/errs"
@@ -445,6 +446,32 @@ func TestCompressedAnswers(t *testing.T) {
 			}
 			if got, err := io.ReadAll(zr); err != nil || string(got) != big {
 				t.Error(len(got), err)
+			}
+		}
+	}
+}
+
+// TestPlainAnswers checks that the header by which handlers prevent compression is never sent, whether the client takes
+// compressed answers or not.
+func TestPlainAnswers(t *testing.T) {
+	f := newFixture(t, func(c *Config) {
+		c.SQL = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(gzhttp.HeaderNoCompression, "1")
+			switch r.FormValue("db") {
+			case "status":
+				w.WriteHeader(http.StatusOK)
+			case "flush":
+				w.(http.Flusher).Flush()
+			}
+			_, _ = io.WriteString(w, strings.Repeat("abc", 1000))
+		})
+	})
+	for _, first := range []string{"status", "flush", "body"} {
+		for _, accept := range []string{"", "gzip", "br"} {
+			sent := f.call("GET", "/v1/sql?db="+first, "", "Accept-Encoding", accept).Result().Header
+			if sent.Get(gzhttp.HeaderNoCompression) != "" || sent.Get("Content-Encoding") != "" ||
+				!slices.Equal(sent.Values("Vary"), []string{"Accept-Encoding"}) {
+				t.Errorf("%s first, with %q: the headers are %v", first, accept, sent)
 			}
 		}
 	}

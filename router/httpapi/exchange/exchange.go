@@ -14,6 +14,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"cordwood/proto/turns"
 	"cordwood/router/access"
 )
@@ -34,6 +36,8 @@ type Exchange struct {
 	Answered func(status int, took time.Duration)
 	// Deadline is the time limit of the request; zero if there is none.
 	Deadline time.Time
+	// Plain is set if no other layer compresses the answer, or removes the header by which handlers prevent that.
+	Plain bool
 	// PlainTimeout is set if a timeout is answered without a body.
 	PlainTimeout bool
 	// Refuse answers errors in the format of another protocol; nil means our own format.
@@ -152,6 +156,7 @@ func (x *Exchange) TimedOut() bool {
 
 // WriteHeader implements http.ResponseWriter and records the status.
 func (x *Exchange) WriteHeader(status int) {
+	x.unmark()
 	if x.Status == 0 && status >= 200 {
 		x.Status = status
 	}
@@ -161,6 +166,7 @@ func (x *Exchange) WriteHeader(status int) {
 // Write implements http.ResponseWriter and counts the bytes.
 func (x *Exchange) Write(p []byte) (int, error) {
 	if x.Status == 0 {
+		x.unmark()
 		x.Status = http.StatusOK
 	}
 	n, err := x.ResponseWriter.Write(p)
@@ -169,7 +175,17 @@ func (x *Exchange) Write(p []byte) (int, error) {
 }
 
 // Flush sends everything written so far.
-func (x *Exchange) Flush() { _ = http.NewResponseController(x.ResponseWriter).Flush() }
+func (x *Exchange) Flush() {
+	x.unmark()
+	_ = http.NewResponseController(x.ResponseWriter).Flush()
+}
+
+// unmark removes the header by which handlers prevent compression, if no other layer does.
+func (x *Exchange) unmark() {
+	if x.Plain && x.Status == 0 {
+		delete(x.Header(), gzhttp.HeaderNoCompression)
+	}
+}
 
 // Unwrap returns the wrapped writer, for http.ResponseController.
 func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
