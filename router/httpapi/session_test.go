@@ -130,9 +130,9 @@ func TestSignInWithoutToken(t *testing.T) {
 		`{"token":"` + good + `","user":"ann"}`:              400,
 		`{"token":"` + good + `","password":"x"}`:            400,
 		`{"token":"` + good + `","user":"a","password":"x"}`: 400,
-		`{"token":""}`:                                       400,
-		`{"user":"a"}`:                                       400,
-		`{}`:                                                 400,
+		`{"token":""}`: 400,
+		`{"user":"a"}`: 400,
+		`{}`:           400,
 	} {
 		w := f.call(http.MethodPost, "/v1/session", body, "Content-Type", jsonType)
 		if w.Code != want || w.Header().Get("Set-Cookie") != "" || strings.Contains(w.Body.String(), good[14:]) {
