@@ -95,3 +95,54 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 }
+
+// encrypting answers HEAD as a service that encrypts. The server of the tests ignores the headers of encryption.
+type encrypting struct{ algorithm, key string }
+
+func (e encrypting) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err == nil && req.Method == http.MethodHead && e.algorithm != "" {
+		resp.Header.Set(encryptionHeader, e.algorithm)
+		resp.Header.Set(encryptionKeyHeader, e.key)
+	}
+	return resp, err
+}
+
+// TestProbeEncryption checks that a probe compares what the service says of an object with what it was asked for.
+func TestProbeEncryption(t *testing.T) {
+	endpoint, name := buckettest.Serve(t)
+	const arn = "arn:aws:kms:x:1:key/2"
+	for _, tt := range []struct {
+		sse     string
+		service encrypting
+		want    string
+	}{
+		{"", encrypting{}, ""},
+		{"s3", encrypting{"AES256", ""}, ""},
+		{"kms", encrypting{"aws:kms", arn}, ""},
+		{"kms:2", encrypting{"aws:kms", arn}, ""},
+		{"kms:" + arn, encrypting{"aws:kms", arn}, ""},
+		{"kms:alias/logs", encrypting{"aws:kms", arn}, ""},
+		{"s3", encrypting{}, "asked for AES256, and does not say that the object is encrypted"},
+		{"kms", encrypting{}, "asked for aws:kms, and does not say that the object is encrypted"},
+		{"kms", encrypting{"AES256", ""}, "asked for aws:kms, and says that the object is encrypted by AES256"},
+		{"kms:3", encrypting{"aws:kms", arn}, "asked for the key 3, and says that the object is encrypted by " + arn},
+	} {
+		b, err := Open("s3://"+name+"/probe", Config{S3: S3Config{Endpoint: endpoint, SSE: tt.sse, Transport: tt.service}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, s := range Probe(wait(t), b) {
+			if s.Err != nil {
+				said += s.Err.Error()
+			}
+			if s.Err != nil && !s.Minor {
+				t.Errorf("%s: %s: %v", tt.sse, s.Name, s.Err)
+			}
+		}
+		if (said == "") != (tt.want == "") || !strings.Contains(said, tt.want) {
+			t.Errorf("--object-storage-sse=%s, and the service does %+v: %s, want %s", tt.sse, tt.service, said, tt.want)
+		}
+	}
+}

@@ -36,6 +36,9 @@ func Probe(ctx context.Context, b Bucket) []Step {
 	}
 	p.step("read 3 bytes of it", false, func() error { return p.read(ctx) })
 	p.step("describe it", false, func() error { return p.describe(ctx) })
+	if s, ok := b.(*s3); ok && s.sse != nil {
+		p.step("encrypt it as it was asked to", true, func() error { return s.encrypted(ctx, p.key) })
+	}
 	p.step("keep it when its key is used again", false, func() error { return p.again(ctx) })
 	p.step("refuse an object with a wrong checksum", true, func() error { return p.wrong(ctx) })
 	p.step("list it", true, func() error { return p.list(ctx) })
