@@ -269,7 +269,7 @@ func (l *lost) create(ctx context.Context, data *node.Offline) error {
 		l.p.line("NOTE: %s", note)
 	}
 	if n := len(made.Empty); n > 0 {
-		l.p.line("NOTE: %s without rows of which no state was stored", words.Count(n, "shard"))
+		l.p.line("NOTE: no state of %s was stored: made without rows", words.Count(n, "shard"))
 	}
 	l.p.line("done: %s is the data folder of node %s, the first of cluster %s.", data.Path, data.NodeID, data.ClusterID)
 	l.p.line("Next:")

@@ -40,15 +40,22 @@ func (l *lost) readLogs(ctx context.Context) error {
 		if err := l.readLog(ctx, &s, pieces[id]); err != nil {
 			return err
 		}
-		if s.log.Reached > 0 {
-			l.shards = append(l.shards, s)
+		if s.log.Reached == 0 {
+			l.p.line("WARNING: no state of shard %d was stored, and its log has no usable piece with entry 1: its rows are "+
+				"lost", id)
+			continue
 		}
+		l.shards = append(l.shards, s)
 	}
 	return l.p.err
 }
 
 // readLog looks at all entries of the log of a shard that are to be used.
 func (l *lost) readLog(ctx context.Context, s *lostShard, pieces []states.Piece) error {
+	if slices.ContainsFunc(pieces, func(p states.Piece) bool { return p.Incarnation > s.incarnation }) {
+		l.p.line("WARNING: shard %d was recovered after its state had been stored, and its log since then is not used: rows "+
+			"that were written since are lost", s.id)
+	}
 	err := s.log.Look(ctx, l.place, s.state, pieces, func(err error) {
 		l.p.line("WARNING: a piece of the log of shard %d cannot be used: %v", s.id, err)
 	})
@@ -93,8 +100,8 @@ func (l *lost) printLogs() {
 		}
 		for _, id := range g.Without {
 			if names[id] != "" {
-				l.p.line("NOTE: rows of table %s in shard %d that are in no object are lost, because it does not go to object "+
-					"storage", names[id], s.id)
+				l.p.line("NOTE: rows of table %s in shard %d that are in no object are lost, because they stayed on local disks: "+
+					"it had cold='false', or its append_mode or merge_mode was changed", names[id], s.id)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package recovery
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -105,6 +106,27 @@ func TestFromBucketLog(t *testing.T) {
 		"another history of the state": {
 			store: func(l *lostCluster) { l.storeLog(14, 22, 1, 0) }, gap: true, printed: "in the state it is of term 2",
 		},
+		"a piece whose key has the last index that there is": {
+			store: func(l *lostCluster) {
+				path := l.storeLog(14, 25, 2, 0)
+				l.storeLog(14, 20, 2, 0)
+				if err := os.Rename(path, strings.Replace(path, "14-25", "14-18446744073709551615", 1)); err != nil {
+					l.t.Fatal(err)
+				}
+			},
+			entries: 5, printed: "log of shard 1: entries 14 to 20",
+		},
+		"a piece of a later incarnation": {
+			store: func(l *lostCluster) {
+				path := l.storeLog(20, 25, 2, 0)
+				l.storeLog(14, 20, 2, 0)
+				later := strings.Replace(path, "/1-1/", "/1-2/", 1)
+				if err := errors.Join(os.Mkdir(filepath.Dir(later), 0o700), os.Rename(path, later)); err != nil {
+					l.t.Fatal(err)
+				}
+			},
+			entries: 5, printed: "WARNING: shard 1 was recovered after its state had been stored",
+		},
 		"a piece after entries that were replaced": {
 			store:   func(l *lostCluster) { l.storeLog(14, 21, 2, 0); l.storeLog(22, 25, 4, 3) },
 			entries: 6, printed: "follows an entry of term 3, and entry 21 is of term 2",
@@ -146,5 +168,20 @@ func TestFromBucketLogAlone(t *testing.T) {
 	got, err := replica.Peek(filepath.Join(folder, "shards", "1", store.RaftDirName), raftlog.WAL)
 	if err != nil || got.LastIndex != 8 {
 		t.Errorf("the log ends at %d: %v", got.LastIndex, err)
+	}
+}
+
+// TestFromBucketLogAloneGap says that the rows of a shard are lost of which neither a state nor entry 1 is there.
+func TestFromBucketLogAloneGap(t *testing.T) {
+	t.Parallel()
+	l := loseCluster(t)
+	if err := os.RemoveAll(filepath.Join(l.dir, "c1", "state", "shard")); err != nil {
+		t.Fatal(err)
+	}
+	l.storeLog(2, 7, 1, 0)
+	out, _, err := l.recover(nil)
+	if err != nil || !strings.Contains(out, "WARNING: no state of shard 1 was stored, and its log ") ||
+		!strings.Contains(out, "NOTE: no state of 1 shard was stored: made without rows") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -172,7 +173,9 @@ func (p Place) parseLog(i bucket.Info) (s Piece, ok bool) {
 	var random uint64
 	n, err := fmt.Sscanf(rest, "%d-%d/%d-%d-%d-%x.log", &s.Shard, &s.Incarnation, &s.First, &s.Last, &s.Term, &random)
 	again := fmt.Sprintf("%d-%d/%d-%d-%d-%016x.log", s.Shard, s.Incarnation, s.First, s.Last, s.Term, random)
-	return s, n == 6 && err == nil && rest == again && s.First > 0 && s.First <= s.Last
+	// An entry after the last one must have an index, and shard 0 stands for the metadata.
+	return s, n == 6 && err == nil && rest == again && s.Shard > 0 && s.First > 0 && s.First <= s.Last &&
+		s.Last < math.MaxUint64
 }
 
 // PutLog stores entries as a piece. They are as EncodeLog wants them.

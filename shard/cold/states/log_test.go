@@ -144,7 +144,10 @@ func TestPieces(t *testing.T) {
 	a, b := put(7, 1, testEntries(1, 5, 1)), put(7, 2, testEntries(3, 5, 2))
 	put(77, 1, testEntries(1, 5, 1))
 	put(7, 1, testEntries(1, 5, 1)) // the same entries have another key
-	for _, key := range []string{"c1/log/7-1/1-5-1.log", "c1/log/7-1/5-1-1-000000000000000a.log", "c2/log/7-1/x"} {
+	for _, key := range []string{
+		"c1/log/7-1/1-5-1.log", "c1/log/7-1/5-1-1-000000000000000a.log", "c2/log/7-1/x",
+		"c1/log/7-1/1-18446744073709551615-1-000000000000000a.log", "c1/log/0-1/1-5-1-000000000000000a.log",
+	} {
 		if err := p.Bucket.Put(t.Context(), key, content([]byte("x"))); err != nil {
 			t.Fatal(err)
 		}
