@@ -106,7 +106,8 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	var lake *iceberg.Catalog
 	if n.objects != nil {
 		lake, err = iceberg.New(iceberg.Config{
-			Source: icebergSource{n.icebergCatalog()}, Names: service, Properties: icebergProperties(&n.cfg.Objects),
+			Source: &icebergSource{commits: n.icebergCatalog(), log: n.log}, Names: service,
+			Properties: icebergProperties(&n.cfg.Objects),
 		})
 		if err != nil {
 			return err
