@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -112,26 +111,6 @@ type lostError struct {
 func (e *lostError) Error() string { return fmt.Sprintf("read object %s: %s", e.key, e.err) }
 
 func (e *lostError) Unwrap() error { return e.err }
-
-// pauses are what is not tried before a time. Each failure in a row doubles the pause, up to a day.
-type pauses[K comparable] map[K]pause
-
-type pause struct{ until, length time.Duration }
-
-// add begins a pause, and returns its length.
-func (p pauses[K]) add(key K, now time.Duration) time.Duration {
-	length := min(max(2*p[key].length, joinPause), maxJoinPause)
-	p[key] = pause{now + length, length}
-	return length
-}
-
-// has reports whether a pause has not ended.
-func (p pauses[K]) has(key K, now time.Duration) bool { return now < p[key].until }
-
-// forget forgets pauses that ended long ago.
-func (p pauses[K]) forget(now time.Duration) {
-	maps.DeleteFunc(p, func(_ K, x pause) bool { return now > x.until+2*maxJoinPause })
-}
 
 // giveUpJoin closes the cut of a join that another leader, or an earlier step, has begun.
 func (m *Mover) giveUpJoin(ctx context.Context, open *manifest.Cut) error {

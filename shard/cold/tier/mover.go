@@ -2,25 +2,18 @@ package tier
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"cordwood/proto/schema"
-	"cordwood/proto/words"
 	"cordwood/shard/cold"
 	"cordwood/shard/cold/bucket"
 	"cordwood/shard/cold/states"
 	"cordwood/shard/compaction"
-	"cordwood/shard/manifest"
-	"cordwood/shard/query"
 	"cordwood/shard/rules"
 	"cordwood/shard/store"
 	"cordwood/shard/vfs"
@@ -218,29 +211,6 @@ func (m *Mover) loop(ctx context.Context) {
 	}
 }
 
-// roomEvery is how often it is seen whether local segments have to make room.
-const roomEvery = 5 * time.Second
-
-// makeRoom removes local segments whose rows are in the bucket while there is little space. It does not wait for a
-// step, which may be storing objects for long.
-func (m *Mover) makeRoom(ctx context.Context) {
-	ticker := time.NewTicker(roomEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if m.cfg.Room() {
-			continue
-		}
-		if err := m.dropTwins(ctx); err != nil && ctx.Err() == nil {
-			m.cfg.Logger.Warn("could not remove local segments whose rows are in object storage, to make room", "error", err)
-		}
-	}
-}
-
 // longestPause returns the longest delay before a step is tried again that failed.
 func longestPause(err error) time.Duration {
 	if _, known := bucket.KindOf(err); known || states.IsRival(err) {
@@ -258,25 +228,6 @@ func (m *Mover) Warnings() []string {
 			m.cfg.ShardID, *text))
 	}
 	return list
-}
-
-// observe notes since when tables have hot rows. Every replica does, so that a new leader knows.
-func (m *Mover) observe() []store.HotTable {
-	hot := m.cfg.Store.Status.Hot()
-	var err error
-	if m.ages == nil {
-		m.ages, err = m.loadAges()
-	}
-	if next := m.ages.next(hot, m.cfg.Monotonic()); !maps.Equal(m.ages, next) {
-		m.ages = next
-		err = errors.Join(err, m.saveAges(next))
-	}
-	if err != nil {
-		m.cfg.Logger.Warn("a restart forgets how long rows have waited to go to object storage", "error", err)
-	}
-	m.observeLog(hot)
-	m.lag(hot)
-	return hot
 }
 
 // Step does what is to be done now, and returns when nothing is left: it proposes a cut if there is none and rows are
@@ -378,131 +329,9 @@ func (m *Mover) writeSets(ctx context.Context) error {
 	return m.cfg.Flush(ctx)
 }
 
-// dropTwins removes local segments whose rows are in objects, and old. Every replica does. While there is little space,
-// it also removes younger ones, the oldest first.
-func (m *Mover) dropTwins(ctx context.Context) error {
-	m.dropping.Lock()
-	defer m.dropping.Unlock()
-	if m.claim.Disputed() {
-		return nil
-	}
-	m.at("drop")
-	for halved := 0; ; halved++ {
-		dropped, more, err := m.dropOlder(ctx, halved)
-		if dropped || err != nil || !more || m.cfg.Room() || ctx.Err() != nil {
-			return err
-		}
-	}
-}
-
-// youngest is the age below which all local segments whose rows are in the bucket make room at once.
-const youngest = time.Minute
-
-// always is before the time of every row.
-var always = time.Time{}.Add(1)
-
-// dropOlder removes local segments whose rows are in objects, and all older than the time for which the rows of their
-// table stay, halved so many times. more reports whether halving it once more could allow others. It looks for the
-// objects first, because they may be the only other copy of the rows.
-func (m *Mover) dropOlder(ctx context.Context, halved int) (dropped, more bool, err error) {
-	now := m.cfg.Now()
-	before := func(t *schema.Table) time.Time {
-		stay := m.cfg.Tier.localFor(t)
-		if stay == 0 {
-			return always
-		}
-		if stay >>= halved; halved > 0 && stay < youngest {
-			return time.Time{}
-		}
-		more = true
-		return now.Add(-stay)
-	}
-	m.look(ctx, m.cfg.Store.Ledger.TwinObjects(before))
-	segments, bytes, err := m.cfg.Store.Ledger.DropTwins(before, m.found.has)
-	if errors.Is(err, store.ErrReplaced) {
-		return false, more, nil // a compaction replaced some of them
-	}
-	if segments > 0 {
-		m.cfg.Logger.Info("removed local segments whose rows are in object storage", "segments", segments, "bytes", bytes)
-	}
-	return segments > 0, more, err
-}
-
 // at calls Config.At.
 func (m *Mover) at(step string) {
 	if m.cfg.At != nil {
 		m.cfg.At(step)
 	}
-}
-
-// cuts returns the number of the last cut, and the open one or nil.
-func (m *Mover) cuts() (last uint64, open *manifest.Cut) {
-	m.cfg.Store.Status.Inspect(func(st *rules.State) { last, open = st.LastCut() })
-	return last, open
-}
-
-// openCut returns the open cut. If there is none, it proposes one of the tables with old rows, if there are any.
-func (m *Mover) openCut(ctx context.Context, hot []store.HotTable) (*manifest.Cut, error) {
-	last, open := m.cuts()
-	if open != nil || !m.cfg.Room() {
-		return open, nil
-	}
-	tables := m.due(hot)
-	if len(tables) == 0 {
-		return nil, nil
-	}
-	m.at("cut")
-	refused, err := m.cfg.Propose(ctx, &rules.Entry{
-		Kind: rules.KindCut, Cut: &rules.Cut{Number: last + 1, Tables: tables, Merging: m.cfg.MergingAllowed()},
-	})
-	if err != nil {
-		return nil, err
-	}
-	if refused != nil { // for example because the tables were dropped meanwhile
-		m.cfg.Logger.Debug("a cut for object storage was refused", "error", refused)
-		return nil, nil
-	}
-	_, open = m.cuts()
-	m.cfg.Logger.Debug("opened a cut for object storage", "cut", last+1, "tables", len(tables))
-	return open, nil
-}
-
-// moves reports whether the rows of a table go to the bucket.
-func (m *Mover) moves(t *store.HotTable) bool {
-	return m.cfg.Tier.Moves(t.Def.Table) && (t.Def.Merge == query.Append || m.cfg.MergingAllowed())
-}
-
-// due returns the tables whose rows should go to the bucket, in ascending order of ids. Those with the oldest rows are
-// taken first, if a cut cannot have all.
-func (m *Mover) due(hot []store.HotTable) (ids []uint64) {
-	now := m.cfg.Monotonic()
-	var list []store.HotTable
-	for i := range hot {
-		t := &hot[i]
-		old := now-m.ages[t.Def.ID].since >= m.cfg.Tier.UploadAfter
-		if (old || t.Bytes >= m.cfg.Tier.CutBytes) && m.moves(t) {
-			list = append(list, *t)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b store.HotTable) int {
-		return int((m.ages[a.Def.ID].since - m.ages[b.Def.ID].since) / time.Millisecond)
-	})
-	described := int64(0)
-	for i := range list {
-		described += list[i].Described
-		if i > 0 && described > maxDescribed || i == rules.MaxCutTables {
-			break
-		}
-		ids = append(ids, list[i].Def.ID)
-	}
-	slices.Sort(ids)
-	return ids
-}
-
-// describe returns a text about a cut for operators.
-func describe(open *manifest.Cut) string {
-	if len(open.Tables) == 1 {
-		return fmt.Sprintf("rows of table %d", open.Tables[0].TableID)
-	}
-	return "rows of " + words.Count(len(open.Tables), "table")
 }
