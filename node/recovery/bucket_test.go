@@ -27,9 +27,11 @@ type lostCluster struct {
 	t     *testing.T
 	dir   string
 	place states.Place
-	// state is the newest state of the shard, logFrom from where on it needs the log.
-	state   *manifest.State
-	logFrom uint64
+	// state is the newest state of the shard, logFrom from where on it needs the log, logWithout has the tables whose rows
+	// it does not take from there.
+	state      *manifest.State
+	logFrom    uint64
+	logWithout []uint64
 }
 
 const lostObject = "c1/data/1/1/20000/1-1-2-00000000000000aa.parquet"
@@ -101,7 +103,9 @@ func (l *lostCluster) storeMetadata(p states.Place) {
 
 func (l *lostCluster) storeShard(st *manifest.State) {
 	l.t.Helper()
-	h := states.Header{Shard: 1, Incarnation: 1, Index: st.AppliedIndex, Term: st.AppliedTerm, LogFrom: l.logFrom}
+	h := states.Header{
+		Shard: 1, Incarnation: 1, Index: st.AppliedIndex, Term: st.AppliedTerm, LogFrom: l.logFrom, LogWithout: l.logWithout,
+	}
 	if err := l.place.Put(l.t.Context(), h, st.WithoutLocal().Encode()); err != nil {
 		l.t.Fatal(err)
 	}

@@ -100,8 +100,9 @@ func (l *lost) printLogs() {
 		}
 		for _, id := range g.Without {
 			if names[id] != "" {
-				l.p.line("NOTE: rows of table %s in shard %d that are in no object are lost, because they stayed on local disks: "+
-					"it had cold='false', or its append_mode or merge_mode was changed", names[id], s.id)
+				l.p.line("WARNING: rows of table %s in shard %d that are in no object are lost, because the log does not have all "+
+					"of them: some stayed on local disks (cold='false', or append_mode or merge_mode was changed), or the log had "+
+					"a gap", names[id], s.id)
 			}
 		}
 	}

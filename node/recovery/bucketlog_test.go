@@ -185,3 +185,18 @@ func TestFromBucketLogAloneGap(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestFromBucketLogWithout says that rows of a table are lost which the log does not have all.
+func TestFromBucketLogWithout(t *testing.T) {
+	t.Parallel()
+	l := loseCluster(t)
+	l.logFrom, l.logWithout = 14, []uint64{1}
+	l.storeShard(l.state)
+	l.storeLog(14, 25, 2, 0)
+	out, _, err := l.recover(nil)
+	if err != nil || !strings.Contains(out, "table app: 3 rows in 1 object, the newest") ||
+		!strings.Contains(out, "WARNING: rows of table app in shard 1 that are in no object are lost, because the log does "+
+			"not have all of them") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
