@@ -103,6 +103,10 @@ func TestObjectStorage(t *testing.T) {
 		!strings.Contains(err.Error(), "object storage does not answer") {
 		t.Errorf("a query that needs the bucket: %v", err)
 	}
+	// The end of the object may be in the cache by now.
+	if got := fmt.Sprint(n.Rows(t, "EXPLAIN SELECT max(length(text)) FROM app")); !strings.Contains(got, "[cold ") {
+		t.Errorf("EXPLAIN of it: %s", got)
+	}
 	if got := fmt.Sprint(n.Rows(t, "SELECT text FROM app ORDER BY svc_timestamp DESC LIMIT 1")); got != "[[hot]]" {
 		t.Errorf("a query of hot rows: %s", got)
 	}
@@ -125,6 +129,19 @@ func TestObjectStorage(t *testing.T) {
 			if err != nil {
 				return err
 			}
+		}
+		return nil
+	})
+	// Programs that repeat a query for 30 seconds do not repeat one to which the bucket refuses access.
+	proxy.SetPlan(buckettest.Always(buckettest.Forbid))
+	Eventually(t, time.Minute, func() error {
+		_, err := command(t, "sql", "--server", n.HTTP, "SELECT max(length(text)) FROM app")
+		text := fmt.Sprint(err)
+		if !strings.Contains(text, "object storage refuses access") {
+			return fmt.Errorf("cordwood sql: %s", text)
+		}
+		if !strings.Contains(text, "until then, the query fails again (server answered 500, code 4012)") {
+			t.Errorf("cordwood sql: %s", text)
 		}
 		return nil
 	})
