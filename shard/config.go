@@ -78,7 +78,9 @@ type Config struct {
 	// heartbeat is raft's heartbeat timeout. trailing is the minimum number of entries that stay in
 	// the log for followers. Zero values mean the replica's defaults.
 	heartbeat time.Duration
-	trailing  uint64
+	// commit is replica.Config.CommitTimeout; tests set it.
+	commit   time.Duration
+	trailing uint64
 	// mergedBytes is handoff.Config.MergedBytes; tests set it.
 	mergedBytes int64
 

@@ -31,6 +31,8 @@ type mergeWorld struct {
 	narrow  uint32               // the last version in which b held integers, if b was widened
 	want    map[string][2]string // columns a and b by host and ts, or by a number if all rows are kept
 	moves   int
+	// send writes a batch to a shard. def is what the router knows of the table.
+	send func(shard uint32, batch []byte, def *schemapb.Table)
 }
 
 func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
@@ -54,7 +56,21 @@ func newTieredWorld(t *testing.T, seed uint64, mode string, b bucket.Bucket) *me
 	if mode == "append" {
 		options = map[string]string{"append_mode": "true", "skip_wal": fmt.Sprint(seed%2 == 0)}
 	}
-	w.def = &schemapb.Table{
+	w.def = mergeTable(options)
+	w.send = func(shard uint32, batch []byte, def *schemapb.Table) {
+		w.t.Helper()
+		if _, err := w.client.Write(wait(w.t), shard, [][]byte{batch}, func([]uint64) []*schemapb.Table {
+			return []*schemapb.Table{def}
+		}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// mergeTable is the table of a mergeWorld, on shard 1.
+func mergeTable(options map[string]string) *schemapb.Table {
+	return &schemapb.Table{
 		Id: 1, Database: "public", Name: "m", Version: 1, MinWriterVersion: 1, NextColumnId: 5,
 		Options:   options,
 		Placement: []*schemapb.Placement{{Epoch: 1, ShardId: 1}},
@@ -68,7 +84,6 @@ func newTieredWorld(t *testing.T, seed uint64, mode string, b bucket.Bucket) *me
 			{Id: 4, Name: "b", Type: schemapb.Type_TYPE_INT64, Semantic: schemapb.Semantic_SEMANTIC_FIELD},
 		},
 	}
-	return w
 }
 
 func (w *mergeWorld) table() *schema.Table { return schema.FromProto(w.def) }
@@ -176,11 +191,7 @@ func (w *mergeWorld) writeAs(def *schemapb.Table) {
 		data := b.Encode(nil, column.Header{
 			TableID: t.ID, Epoch: place.Epoch, SchemaVersion: t.Version, Session: 9, Seq: w.seq,
 		})
-		if _, err := w.client.Write(wait(w.t), shards[i], [][]byte{data}, func([]uint64) []*schemapb.Table {
-			return []*schemapb.Table{def}
-		}); err != nil {
-			w.t.Fatal(err)
-		}
+		w.send(shards[i], data, def)
 	}
 }
 
@@ -235,11 +246,7 @@ func (w *mergeWorld) beside(shard uint32) {
 	b.Finish()
 	w.seq++
 	data := b.Encode(nil, column.Header{TableID: def.Id, Epoch: 1, SchemaVersion: 1, Session: 9, Seq: w.seq})
-	if _, err := w.client.Write(wait(w.t), shard, [][]byte{data}, func([]uint64) []*schemapb.Table {
-		return []*schemapb.Table{def}
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.send(shard, data, def)
 }
 
 // disturb flushes, compacts or restarts a shard. Before a restart it flushes rows that are not in

@@ -271,7 +271,8 @@ func (s *Shard) open() (err error) {
 		Logger:   s.cfg.Logger, Registerer: s.cfg.Registerer, FailStop: s.cfg.FailStop,
 		AppendDeadline: s.cfg.LogDeadline, DiskFull: s.cfg.DiskFull,
 		TrailingBytes: s.cfg.TrailingBytes, TrailingLogs: s.cfg.trailing, HeartbeatTimeout: s.cfg.heartbeat,
-		KeepLog: keepLog,
+		CommitTimeout: s.cfg.commit,
+		KeepLog:       keepLog,
 	})
 	if err != nil {
 		return err

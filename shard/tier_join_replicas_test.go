@@ -27,7 +27,7 @@ func TestJoinReplicasRandom(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	g := newGroup(t, func(node string, cfg *Config) {
 		*cfg = joining(*cfg, dir)
-		cfg.atStep = s.at
+		cfg.atStep, cfg.commit = s.at, 5*time.Millisecond
 		if node == "n3" {
 			cfg.Tier.LocalFor = 1_000_000 * time.Hour
 		}

@@ -34,6 +34,8 @@ var (
 type dayWorld struct {
 	*mergeWorld
 	bucket bucket.Bucket
+	// define tells the shards of the table of its definition.
+	define func()
 	// exact is the number of comparisons of joined days with all rows.
 	exact int
 	// modes is the number of changes of the merge mode.
@@ -77,16 +79,6 @@ func (w *dayWorld) alter(options map[string]string) {
 	})
 	w.nonNull = w.def.Options["merge_mode"] == "last_non_null"
 	w.define()
-}
-
-// define tells the shards of the table of its definition.
-func (w *dayWorld) define() {
-	w.t.Helper()
-	for _, id := range w.table().Shards() {
-		if err := w.shard(id).DefineTable(wait(w.t), w.def); err != nil {
-			w.t.Fatal(err)
-		}
-	}
 }
 
 // addColumn adds a column with a default.
@@ -244,6 +236,14 @@ func TestJoinDaysRandom(t *testing.T) {
 func joinDays(t *testing.T, seed uint64, mode string) {
 	b := tierBucket(t)
 	w := &dayWorld{mergeWorld: newTieredWorld(t, seed, mode, b), bucket: b}
+	w.define = func() {
+		t.Helper()
+		for _, id := range w.table().Shards() {
+			if err := w.shard(id).DefineTable(wait(t), w.def); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	w.def.Options["skip_wal"] = "false"
 	if w.rng.IntN(2) == 0 {
 		w.def.Options["iceberg"] = "daily"
