@@ -200,3 +200,30 @@ func TestFromBucketLogWithout(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestFromBucketLogEntry has a piece whose checksum is right and whose entry makes no sense. The error says what to do,
+// and that helps.
+func TestFromBucketLogEntry(t *testing.T) {
+	t.Parallel()
+	l := loseCluster(t)
+	l.logFrom = 14
+	l.storeShard(l.state)
+	l.storeLog(14, 22, 2, 0)
+	p, err := l.place.PutLog(t.Context(), states.LogHeader{Shard: 1, Incarnation: 1, Before: 2}, []states.LogEntry{
+		{Index: 23, Term: 2, Command: true, Data: []byte("nonsense")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := l.recover(nil)
+	if err == nil || !strings.Contains(err.Error(), p.Key+": ") ||
+		!strings.Contains(err.Error(), "move the object out of the bucket, to go on without entry 23 and later ones") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.Remove(filepath.Join(l.dir, filepath.FromSlash(p.Key))); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, err := l.recover(nil); err != nil || !strings.Contains(out, "log of shard 1: entries 14 to 22") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -92,7 +92,13 @@ func (g *Log) Look(ctx context.Context, place states.Place, state *manifest.Stat
 	if err != nil {
 		return err
 	}
-	g.Reached, err = g.eachEntry(ctx, place, warn, func(e *states.LogEntry) error { return r.entry(e, nil) })
+	g.Reached, err = g.eachEntry(ctx, place, warn, func(e *states.LogEntry) error {
+		if err := r.entry(e, nil); err != nil {
+			return fmt.Errorf("%w; if a newer version of this program wrote the object, use that one; otherwise move the "+
+				"object out of the bucket, to go on without entry %d and later ones of the shard", err, e.Index)
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
