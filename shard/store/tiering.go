@@ -98,7 +98,8 @@ func (tb *Tables) mixedWarnings() (out []string) {
 		if tb.mixed(id, tb.hotFrom(id)) {
 			out = append(out, fmt.Sprintf("shard %d: rows of table id %d stay on the local disk: its append_mode or merge_mode "+
 				"was changed, and rows from before and after the change are not in object storage; they go there when the "+
-				"former ones have expired or were merged with later ones", tb.cfg.ID, id))
+				"former ones have expired or were merged with later ones; until then, they are lost if all disks are, also if "+
+				"the log goes to object storage", tb.cfg.ID, id))
 		}
 	}
 	return out
