@@ -141,7 +141,7 @@ func (w *dayGroup) rebuild() {
 	if w.down != "" {
 		return
 	}
-	w.g.leader().flush() // the log is cut off
+	w.flush(w.g.leader()) // the log is cut off
 	old := w.anyone()
 	w.next++
 	id := fmt.Sprint("n", w.next)
@@ -173,7 +173,7 @@ func (w *dayGroup) remode() {
 // disturbed does a step of the leader in the middle of which something happens: mostly in a join.
 func (w *dayGroup) disturbed() {
 	o := w.g.leader()
-	o.flush()
+	w.flush(o)
 	w.mono.add(2 * time.Hour) // what failed may be joined again
 	kinds := []string{
 		"join", "join", "fetch", "fetch", "build", "put", "put", "replace", "replace", "replace", "cut", "flush", "offload",
@@ -192,10 +192,10 @@ func (w *dayGroup) disturbed() {
 		w.remode,
 		func() { w.widen(); w.define() },
 		func() { w.stopOrStart(o) },
-		func() { w.write(); w.anyone().flush() },
+		func() { w.write(); w.flush(w.anyone()) },
 		func() {
 			for _, other := range w.g.followers(o) {
-				other.flush()
+				w.flush(other)
 				_ = other.mover.Step(wait(w.t))
 			}
 		},
@@ -210,7 +210,7 @@ func (w *dayGroup) disturbed() {
 		do = func() { // a replica gets everything from the leader in the middle of the step
 			w.stopOrStart(o)
 			w.write()
-			o.flush()
+			w.flush(o)
 			w.stopOrStart(o)
 		}
 	}
@@ -249,7 +249,7 @@ func (w *dayGroup) settle(what string) {
 		w.mono.add(48 * time.Hour)
 		for _, o := range w.g.followers(nil) {
 			w.g.caughtUp(o)
-			o.flush()
+			w.flush(o)
 			if err := o.mover.Step(wait(w.t)); err != nil && errs.ReasonOf(err) != errs.NotLeader {
 				w.t.Errorf("%s: %s: %v", what, o.cfg.NodeID, err)
 			}
@@ -274,6 +274,14 @@ func (w *dayGroup) settle(what string) {
 	}
 }
 
+// flush flushes a replica. Raft takes no snapshot while a change of the members is being applied: then nothing was
+// flushed.
+func (w *dayGroup) flush(o *opened) {
+	if err := o.Flush(wait(w.t)); err != nil && !strings.Contains(err.Error(), "cannot take snapshot now") {
+		w.t.Error(err)
+	}
+}
+
 // TestJoinDaysReplicasRandom writes rows of three days to a table that merges rows, on three replicas, deletes some,
 // moves them to object storage and joins the days, in random order, while the merge mode and the columns of the table
 // change, rows expire, replicas are killed and replaced, and one of them keeps its segments. In the middle of a join,
@@ -284,12 +292,20 @@ func TestJoinDaysReplicasRandom(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64() >> 1
 	}
-	e := openTestEngine(t)
+	seeds := []uint64{}
+	if *dayJoinSeed == 0 {
+		// A replica that had flushed nothing took objects of joined cuts for rows of an earlier merge mode.
+		seeds = append(seeds, 4822282163550169081)
+	}
 	for i := range *dayJoinSeeds {
-		mode := []string{"last_row", "last_non_null"}[(seed+i)%2]
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Logf("go test ./shard -run TestJoinDaysReplicasRandom -join-day-seed %d -join-day-seeds 1", seed+i)
-			joinDaysOnReplicas(t, e, seed+i, mode)
+		seeds = append(seeds, seed+i)
+	}
+	e := openTestEngine(t)
+	for _, seed := range seeds {
+		mode := []string{"last_row", "last_non_null"}[seed%2]
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Logf("go test ./shard -run TestJoinDaysReplicasRandom -join-day-seed %d -join-day-seeds 1", seed)
+			joinDaysOnReplicas(t, e, seed, mode)
 		})
 	}
 }
@@ -350,11 +366,11 @@ func joinDaysOnReplicas(t *testing.T, e *engine.Engine, seed uint64, mode string
 		do     func()
 	}{
 		{30, w.write},
-		{10, func() { w.anyone().flush() }},
+		{10, func() { w.flush(w.anyone()) }},
 		{8, func() { _ = w.anyone().mover.Step(wait(t)) }}, // the leader may change meanwhile
 		{18, func() {
 			o := w.g.leader()
-			o.flush()
+			w.flush(o)
 			_ = o.mover.Step(wait(t))
 		}},
 		{22, w.disturbed},

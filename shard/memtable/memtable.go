@@ -50,6 +50,9 @@ type Cut struct {
 	Merge query.Merge
 	// Number is the number of the cut for object storage; 0 for a change of the merge mode.
 	Number uint64
+	// Last is the merge mode of the last row of the cut for object storage. It differs from Merge if the mode was changed
+	// after that row.
+	Last query.Merge
 }
 
 // New returns an empty memtable that takes its memory from pool, with one reference.
@@ -84,7 +87,13 @@ func (m *Memtable) Cut(tableID uint64, merge query.Merge, number uint64) {
 	if m.cuts == nil {
 		m.cuts = map[uint64][]Cut{}
 	}
-	m.cuts[tableID] = append(m.cuts[tableID], Cut{len(m.Batches(tableID)), merge, number})
+	m.cuts[tableID] = append(m.cuts[tableID], Cut{len(m.Batches(tableID)), merge, number, merge})
+}
+
+// CutRows is like Cut for a cut for object storage whose last row has the merge mode last.
+func (m *Memtable) CutRows(tableID uint64, merge, last query.Merge, number uint64) {
+	m.Cut(tableID, merge, number)
+	m.cuts[tableID][len(m.cuts[tableID])-1].Last = last
 }
 
 // Cuts returns the cuts of a table, the oldest first. The slice is immutable.

@@ -235,7 +235,9 @@ func TestCuts(t *testing.T) {
 	before := m.Cuts(7)
 	cuts := func(first, second, third int) []Cut {
 		return []Cut{
-			{At: first, Merge: query.LastRow}, {At: second, Merge: query.LastNonNull}, {At: third, Merge: query.LastRow},
+			{At: first, Merge: query.LastRow, Last: query.LastRow},
+			{At: second, Merge: query.LastNonNull, Last: query.LastNonNull},
+			{At: third, Merge: query.LastRow, Last: query.LastRow},
 		}
 	}
 	if d := cmp.Diff(cuts(0, 2, 3), before); d != "" {
@@ -253,7 +255,7 @@ func TestCuts(t *testing.T) {
 		len(m.Batches(7)) > 0 {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]Cut{{Merge: query.LastRow, Number: 4}}, m.Cuts(8)); d != "" {
+	if d := cmp.Diff([]Cut{{Merge: query.LastRow, Number: 4, Last: query.LastRow}}, m.Cuts(8)); d != "" {
 		t.Error(d)
 	}
 	m.Drop(7)

@@ -22,7 +22,7 @@ func (tb *Tables) OpenCut(index, term uint64, e *rules.Entry) error {
 	tb.tick(e.Time)
 	tables, err := tb.State.Cut(e.Cut, index)
 	for _, id := range tables {
-		tb.Mem.Active.Cut(id, tb.State.Tables[id].Merge, e.Cut.Number)
+		tb.Mem.Active.CutRows(id, tb.State.Tables[id].Merge, tb.lastMode(id), e.Cut.Number)
 	}
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 	return err

@@ -2,7 +2,6 @@ package store
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sync"
 
@@ -224,9 +223,11 @@ func (tb *Tables) withoutTwins(table uint64, refs []coldRef) (out []ColdObject) 
 			return cmp.Compare(o.Number, number)
 		})
 		if tb.State.Joined(table, of[0].cut) { // own rows of the cut are hidden
-			order := uint64(math.MaxInt64)
+			var order uint64
 			if known {
 				order = cuts[at].Order - 1
+			} else {
+				order = tb.orderInMemory(table, of[0].cut)
 			}
 			for _, r := range of {
 				out = append(out, ColdObject{r.object, r.span, order})

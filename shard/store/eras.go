@@ -28,18 +28,23 @@ func (tb *Tables) define(d *rules.Definition) {
 	}
 }
 
+// inMemory is above the orders of all segments. The eras that end in memory end at the orders after it, so an object
+// whose cut has no order yet can be of any of them.
+const inMemory = uint64(1) << 62
+
 // erasOf returns the eras of a table, with batches numbered as in View; mu must be held.
 func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	for _, e := range tb.segs.eras[tableID] {
 		eras = append(eras, query.Era{Before: e.Before, Merge: e.Merge})
 	}
-	before := 0
+	before, end := 0, inMemory
 	add := func(m *memtable.Memtable) {
 		for _, c := range m.Cuts(tableID) {
 			if c.Number > 0 {
 				continue
 			}
-			eras = append(eras, query.Era{Before: math.MaxUint64, Batches: before + c.At, Merge: c.Merge})
+			end++
+			eras = append(eras, query.Era{Before: end, Batches: before + c.At, Merge: c.Merge})
 		}
 		before += len(m.Batches(tableID))
 	}
@@ -51,6 +56,54 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	}
 	add(tb.Mem.Active)
 	return eras
+}
+
+// lastMode returns the merge mode of the last row of a table that would be in a cut; mu must be held.
+func (tb *Tables) lastMode(id uint64) query.Merge {
+	eras, now := tb.erasOf(id), tb.State.Tables[id].Merge
+	batches, from, cut := 0, 0, false
+	for _, mem := range tb.memtablesOf(id) {
+		for _, c := range mem.Cuts(id) {
+			if c.Number > 0 {
+				from, cut = batches+c.At, true
+			}
+		}
+		batches += len(mem.Batches(id))
+	}
+	list := tb.segs.byTable[id]
+	switch {
+	case batches > from:
+		return eras.Batch(batches-1, now)
+	case !cut && len(list) > 0 && list[len(list)-1].Order >= tb.hotFrom(id):
+		return eras.Segment(list[len(list)-1].Order, now)
+	}
+	return now
+}
+
+// orderInMemory returns an order for the objects of a cut whose mark is in memory, so that their rows merge as they did
+// when they were written; mu must be held.
+func (tb *Tables) orderInMemory(id, number uint64) uint64 {
+	var modes []query.Merge // of the eras that end in memory
+	marked, merge := -1, query.Append
+	for _, mem := range tb.memtablesOf(id) {
+		for _, c := range mem.Cuts(id) {
+			switch c.Number {
+			case 0:
+				modes = append(modes, c.Merge)
+			case number:
+				marked, merge = len(modes), c.Last
+			}
+		}
+	}
+	modes = append(modes, tb.State.Tables[id].Merge)
+	if marked < 0 {
+		marked, merge = len(modes)-1, modes[len(modes)-1]
+	}
+	at := marked
+	for at > 0 && modes[at] != merge { // the mode was changed after the last row of the cut
+		at--
+	}
+	return inMemory + uint64(at)
 }
 
 // mergingOfSegments returns the merge modes of the rows in segments and objects, for tables with rows that merge.
@@ -67,7 +120,7 @@ func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 		for _, e := range append(tb.erasOf(id), query.Era{Before: math.MaxUint64, Merge: d.Merge}) {
 			m.Eras = append(m.Eras, manifest.Era{Before: e.Before, Merge: e.Merge})
 			merges = merges || e.Merge != query.Append
-			if e.Before == math.MaxUint64 {
+			if e.Before > inMemory {
 				break // later eras have no segments yet
 			}
 		}
@@ -83,7 +136,7 @@ func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 type stage struct {
 	rows map[uint64]*flushTable
 	ends map[uint64]query.Merge
-	cuts map[uint64]uint64
+	cuts map[uint64]memtable.Cut
 }
 
 // omit removes a table.
@@ -99,14 +152,14 @@ func (fl *Flusher) stages(todo []*frozen) []stage {
 	rows, cuts, most := collectRows(todo)
 	out := make([]stage, most+1)
 	for i := range out {
-		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}, map[uint64]uint64{}}
+		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}, map[uint64]memtable.Cut{}}
 	}
 	for id, list := range cuts {
 		// The last stage has the rows after the last cut.
 		at, from := most-len(list), 0
 		for _, c := range list {
 			if c.Number > 0 {
-				out[at].cuts[id] = c.Number
+				out[at].cuts[id] = c
 			} else {
 				out[at].ends[id] = c.Merge
 			}
@@ -191,7 +244,7 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 				of = fl.tables.segs.eras[id]
 			}
 			edit.CutOrders = append(edit.CutOrders, manifest.CutOrder{
-				Number: st.cuts[id], TableID: id, Order: fl.tables.cutOrder(id, next, edit, of),
+				Number: st.cuts[id].Number, TableID: id, Order: fl.tables.cutOrder(id, st.cuts[id], next, edit, of),
 			})
 		}
 		for id, merge := range st.ends {
@@ -201,6 +254,7 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 			eras[id] = append(eras[id], manifest.Era{Before: next, Merge: merge})
 		}
 		fl.tables.mu.RUnlock()
+		fl.files.IDs.Raise(next + 1) // so that the orders of a later cut are of a later era, also without any file of it
 	}
 	for _, id := range slices.Sorted(maps.Keys(eras)) {
 		edit.Merging = append(edit.Merging, manifest.Merging{TableID: id, Eras: eras[id]})
@@ -211,7 +265,7 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 // cutOrder returns the order at which a cut of a table ends, for an edit with the files of a flush up to the cut. next
 // is above all of these. If the rows of the cut were all written before the merge mode changed, it is where their era
 // ends: the order of objects says of which era their rows are. mu must be held.
-func (tb *Tables) cutOrder(id, next uint64, edit *manifest.Edit, eras []manifest.Era) uint64 {
+func (tb *Tables) cutOrder(id uint64, c memtable.Cut, next uint64, edit *manifest.Edit, eras []manifest.Era) uint64 {
 	from, last := tb.hotFrom(id), uint64(0)
 	for _, o := range edit.CutOrders {
 		if o.TableID == id {
@@ -228,8 +282,13 @@ func (tb *Tables) cutOrder(id, next uint64, edit *manifest.Edit, eras []manifest
 			last = max(last, m.Order)
 		}
 	}
-	if last < from {
-		return next // the cut has no rows
+	if last < from { // no rows of the cut are in segments: it has none, or they are hidden because it was joined
+		for i := len(eras) - 1; i >= 0 && c.Last != c.Merge && eras[i].Before > from; i-- {
+			if eras[i].Merge == c.Last {
+				return eras[i].Before
+			}
+		}
+		return next
 	}
 	for i := len(eras) - 1; i >= 0 && eras[i].Before > max(last, from); i-- {
 		next = min(next, eras[i].Before)
