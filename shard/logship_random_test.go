@@ -297,7 +297,8 @@ func (w *shipped) alter() {
 func (w *shipped) changeMode() {
 	w.define(w.ids[w.rng.IntN(len(w.ids))], func(d *schemapb.Table) {
 		modes := []map[string]string{
-			{"append_mode": "true"}, {"append_mode": "false", "merge_mode": "last_row"},
+			{"append_mode": "true"},
+			{"append_mode": "false", "merge_mode": "last_row"},
 			{"append_mode": "false", "merge_mode": "last_non_null"},
 		}
 		d.Options = modes[w.rng.IntN(len(modes))]

@@ -33,8 +33,7 @@ type dayGroup struct {
 	reader *object.Reader
 	mono   hand
 	stays  map[string]bool // the nodes that keep their segments
-	ids    []string
-	next   int // the number of the next node
+	next   int             // the number of the next node
 	down   string
 
 	mu sync.Mutex // guards the fields below

@@ -1,13 +1,14 @@
 package value
 
 import (
-	"cordwood/proto/schema"
 	"encoding/binary"
 	"errors"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"cordwood/proto/schema"
 )
 
 // timeLiteral returns the literal of a timestamp, date, time of day or interval in text format.

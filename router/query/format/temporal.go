@@ -1,8 +1,9 @@
 package format
 
 import (
-	"cordwood/proto/schema"
 	"strconv"
+
+	"cordwood/proto/schema"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"

@@ -26,8 +26,11 @@ func TestWhereToGoOn(t *testing.T) {
 		{"all is there", pieces{piece(1, 4, 1), piece(5, 6, 1)}, 5, []uint64{1, 1}, 1, 7},
 		{"later entries", pieces{piece(1, 4, 1), piece(5, 5, 1)}, 3, []uint64{1, 1, 1, 2}, 1, 6},
 		{
-			"overlapping pieces", pieces{piece(1, 4, 1), piece(2, 5, 1), piece(4, 6, 1)}, 1,
-			[]uint64{1, 1, 1, 1, 1, 1}, 1, 7,
+			"overlapping pieces",
+			pieces{piece(1, 4, 1), piece(2, 5, 1), piece(4, 6, 1)},
+			1,
+			[]uint64{1, 1, 1, 1, 1, 1},
+			1, 7,
 		},
 		{"a gap between pieces", pieces{piece(1, 3, 1), piece(5, 6, 1)}, 2, []uint64{1, 1, 1, 1, 1}, 5, 7},
 		{"a gap before the log", pieces{piece(1, 3, 1)}, 5, []uint64{1, 1}, 5, 5},
