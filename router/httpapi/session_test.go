@@ -130,6 +130,7 @@ func TestSignInWithoutToken(t *testing.T) {
 		`{"token":"` + good + `","user":"ann"}`:              400,
 		`{"token":"` + good + `","password":"x"}`:            400,
 		`{"token":"` + good + `","user":"a","password":"x"}`: 400,
+
 		`{"token":""}`: 400,
 		`{"user":"a"}`: 400,
 		`{}`:           400,
