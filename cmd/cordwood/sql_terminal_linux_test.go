@@ -182,7 +182,7 @@ func TestPromptOnTerminal(t *testing.T) {
 	// Ctrl-C discards the typed text, Ctrl-D ends the session.
 	term.press("SELECT 2\r")
 	term.wait("-> ")
-	term.press("\x03")
+	term.interrupt()
 	term.wait("shop> ")
 	term.press("\x04")
 	term.end()

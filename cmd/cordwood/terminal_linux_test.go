@@ -96,6 +96,25 @@ func (term *terminal) press(keys string) {
 	}
 }
 
+// interrupt presses Ctrl-C at a prompt. The program prints a prompt before it changes the mode of the terminal: until
+// then, the key would be a signal to it.
+func (term *terminal) interrupt() {
+	term.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		mode, err := unix.IoctlGetTermios(int(term.keys.Fd()), unix.TCGETS)
+		if err != nil {
+			term.t.Fatal(err)
+		}
+		if mode.Lflag&unix.ISIG == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			term.t.Fatal("the terminal does not read single keys")
+		}
+	}
+	term.press("\x03")
+}
+
 // wait waits until the text appears on the terminal, and returns the output up to it. The next call
 // continues after it.
 func (term *terminal) wait(text string) string {
