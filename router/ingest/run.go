@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -50,6 +52,14 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 			m := shared.part()
 			defer m.release()
 			b.newColumns = &columns[i]
+			defer func() {
+				if p := recover(); p != nil { // a panic of another goroutine than that of the request ends the process
+					s.log.ErrorContext(ctx, "panic while storing a batch", "table", b.Table, "panic", fmt.Sprint(p), "stack",
+						string(debug.Stack()))
+					out[i] = Outcome{Err: s.Failed(q.Protocol, StagePipeline, errs.New(errs.Internal,
+						"panic while storing rows of table %s: %v", b.Table, p))}
+				}
+			}()
 			s.charged(ctx, q, b, m, &out[i])
 			return nil
 		})

@@ -158,6 +158,8 @@ func (d *dest) end(t int64) error {
 				"missing column %q: table %q has it NOT NULL and without a default", m.col.Name, d.table)}
 		}
 		m.def.write(m.col, row, d.s.now())
+		d.load += len(m.def.bytes) // a short record may become a long row
+		d.s.ledger.due -= len(m.def.bytes)
 	}
 	if over || d.s.timeCut || finer(t, d.s.timeUnit, d.time.Type) && !d.s.arrival(t) {
 		d.s.top().notes.cut++
@@ -173,18 +175,22 @@ func (d *dest) end(t int64) error {
 // checkSize refuses a table whose padding is too large compared with its values.
 func (d *dest) checkSize() error {
 	rows := d.rows.PastRows() + d.rows.Rows()
-	cells := rows * len(d.rows.Cols())
-	values := d.pastValues
+	values, cols := d.pastValues, 0
 	for _, c := range d.rows.Cols() {
 		values += c.Len() - c.Nulls()
+		if c.Used() { // others are kept for requests with more columns, and are left out at the end
+			cols++
+		}
 	}
-	if d.maxCells = max(d.s.minCells, maxPadding*values); cells <= d.maxCells {
+	cells, limit := rows*cols, max(d.s.minCells, maxPadding*values)
+	if cells <= limit {
+		d.maxCells = limit / max(cols, 1) * len(d.rows.Cols()) // it is compared with the cells of all columns
 		return nil
 	}
 	return errs.New(errs.InvalidArguments,
 		"the request's %d rows for table %q have %d columns, nearly all of them empty, which takes too much memory at "+
 			"once; send fewer rows per request",
-		rows, d.table, len(d.rows.Cols()))
+		rows, d.table, cols)
 }
 
 // drop removes the current row.

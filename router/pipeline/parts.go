@@ -134,7 +134,9 @@ func (s *sink) padding() int {
 	size := 0
 	for _, d := range s.dests {
 		for _, c := range d.rows.Cols() {
-			size += 8 * (d.rows.Rows() - c.Len())
+			if c.Used() {
+				size += 8 * (d.rows.Rows() - c.Len())
+			}
 		}
 	}
 	for _, below := range s.below {

@@ -2,7 +2,10 @@ package write
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"sync"
 
 	"cordwood/proto/column"
@@ -60,6 +63,8 @@ const (
 	maxCombineBytes = 128 << 10
 	maxPackRows     = 16 << 10
 	maxPackBytes    = 2 << 20
+	// maxPackCells limits the cells of a table, also empty ones: each request may bring other columns.
+	maxPackCells = 2 << 20
 )
 
 // combiner combines small requests to one shard.
@@ -148,7 +153,7 @@ func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack
 		p.done = make(chan struct{})
 		c.open = p
 	}
-	if p.rows > maxPackRows || p.bytes > maxPackBytes || len(p.parts)+len(jobs) > maxCallBatches {
+	if p.rows > maxPackRows || p.bytes > maxPackBytes || len(p.parts)+len(jobs) > maxCallBatches || !p.fits(jobs) {
 		return nil
 	}
 	for _, j := range jobs {
@@ -167,13 +172,31 @@ func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack
 	return p
 }
 
+// fits reports whether a pack can take the rows of jobs, even if all their columns are new. An empty pack can.
+func (p *pack) fits(jobs []*job) bool {
+	for _, j := range jobs {
+		if i := p.find(j.target.table); i >= 0 {
+			rows, cols := p.parts[i].rows.Rows()+j.to, len(p.parts[i].rows.Cols())+len(j.builder().Cols())
+			if rows*cols > maxPackCells {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// find returns the index of the part for a table, or -1.
+func (p *pack) find(t *schema.Table) int {
+	return slices.IndexFunc(p.parts, func(x part) bool {
+		have := x.table
+		return have == t || have.ID == t.ID && have.Version == t.Version && have.Writable().Epoch == t.Writable().Epoch
+	})
+}
+
 // part returns the builder for a table. Callers with different definitions of the table get different builders.
 func (p *pack) part(t *schema.Table) *column.Builder {
-	for i := range p.parts {
-		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version &&
-			have.Writable().Epoch == t.Writable().Epoch {
-			return p.parts[i].rows
-		}
+	if i := p.find(t); i >= 0 {
+		return p.parts[i].rows
 	}
 	n := len(p.parts)
 	if n < cap(p.parts) {
@@ -209,12 +232,23 @@ func (c *combiner) send(sessionID uint64) {
 		if p.traced != nil {
 			ctx = tracing.Carry(ctx, p.traced)
 		}
-		err := c.w.sendBatches(ctx, sessionID, c.shard, len(p.parts), func(i int) piece {
-			rows := p.parts[i].rows
-			return piece{table: p.parts[i].table, rows: rows, to: rows.Rows()}
-		})
-		p.answer(err)
+		p.answer(c.call(ctx, sessionID, p))
 	}
+}
+
+// call sends the batches of a pack. A panic fails the requests of the pack, and does not end the process.
+func (c *combiner) call(ctx context.Context, sessionID uint64, p *pack) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			c.w.log.Error("panic while sending rows of several requests", "shard", c.shard, "panic", fmt.Sprint(r), "stack",
+				string(debug.Stack()))
+			err = errs.New(errs.Internal, "panic while sending rows to shard %d: %v", c.shard, r).WithReason(errs.OutcomeUnknown)
+		}
+	}()
+	return c.w.sendBatches(ctx, sessionID, c.shard, len(p.parts), func(i int) piece {
+		rows := p.parts[i].rows
+		return piece{table: p.parts[i].table, rows: rows, to: rows.Rows()}
+	})
 }
 
 // answer wakes the requests that wait for the pack, and keeps its memory for a later pack.

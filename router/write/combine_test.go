@@ -19,6 +19,7 @@ type blockedShards struct {
 	fakeShards
 	entered chan struct{}
 	hold    chan struct{}
+	panics  bool
 }
 
 func (s *blockedShards) Write(ctx context.Context, shard uint32, batches [][]byte,
@@ -26,6 +27,9 @@ func (s *blockedShards) Write(ctx context.Context, shard uint32, batches [][]byt
 ) (uint64, error) {
 	s.entered <- struct{}{}
 	<-s.hold
+	if s.panics {
+		panic("a fault")
+	}
 	return s.fakeShards.Write(ctx, shard, batches, tables)
 }
 
@@ -226,5 +230,53 @@ func TestACancelledWriteLeaves(t *testing.T) {
 	}
 	if s.rows() != 4 {
 		t.Errorf("%d rows, want 4", s.rows())
+	}
+}
+
+// TestPackOfManyColumns combines requests that each bring other columns of a table. The pack takes no more of them
+// before its cells, which are nearly all empty, are too many for a batch.
+func TestPackOfManyColumns(t *testing.T) {
+	w, s := held(t)
+	close(s.hold)
+	c := w.combiner(1)
+	c.busy = true // so that nothing is sent
+	table := &schema.Table{
+		ID: 3, Database: "public", Name: "wide", Version: 1, Placement: []schema.Placement{{Epoch: 1, ShardID: 1}},
+	}
+	taken := 0
+	for i := range 300 {
+		var cols []schema.Column
+		for k := range 13 {
+			col := field(fmt.Sprint("c", 13*i+k), schema.Int64)
+			col.ID = uint32(13*i + k + 2)
+			cols = append(cols, col)
+		}
+		j := &job{target: &target{rows: rows("wide", 54, cols...), table: table}, to: 54, bytes: 54 * 13 * 8}
+		p := c.add(context.Background(), 1, []*job{j})
+		if p == nil {
+			break
+		}
+		taken++
+	}
+	p := c.open
+	if n := p.parts[0].rows.Rows() * len(p.parts[0].rows.Cols()); n > maxPackCells || taken < 20 || taken == 300 {
+		t.Errorf("%d requests were combined, with %d cells", taken, n)
+	}
+	p.parts[0].rows.Finish()
+	_ = p.parts[0].rows.Encode(nil, column.Header{}) // it panics if there are too many
+}
+
+// TestPanicOfPack checks that a panic while a pack is sent fails its requests, and that later ones are sent.
+func TestPanicOfPack(t *testing.T) {
+	w, s := held(t)
+	close(s.hold)
+	s.panics = true
+	if _, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64)))); errs.CodeOf(err) != errs.Internal ||
+		errs.ReasonOf(err) != errs.OutcomeUnknown {
+		t.Errorf("panic: %v", err)
+	}
+	s.panics = false
+	if _, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64)))); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,88 @@
+package pipeline
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestLongDefaults sends short records to a table whose default is a long text. The texts count where rows are divided
+// into parts, and when memory is reserved.
+func TestLongDefaults(t *testing.T) {
+	t.Parallel()
+	table := having("svc_timestamp TimestampNanosecond ti, a Int64, d String default " + strings.Repeat("x", 5000))
+	reserved := int64(0)
+	r := newIdentity()
+	q := request(table, func(q *Request) {
+		q.Catalog.(tables)["t"].Columns[2].NotNull = true
+		q.Reserve = func(size int64) error {
+			reserved = size
+			return nil
+		}
+	})
+	if err := r.start(q); err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		if err := r.ScanLine([]byte(`{"a":1}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reserved < partBytes/2 { // sealed parts need less than the texts
+		t.Errorf("%d bytes are reserved before the end", reserved)
+	}
+	out, err := r.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := out.Tables[0]
+	if n := rows.Rows.Rows(); len(rows.Parts) < 2 || n > 2*partBytes/5000 || rows.Count() != 5000 {
+		t.Errorf("%d parts, %d rows after them, %d in all", len(rows.Parts), n, rows.Count())
+	}
+}
+
+// TestUnusedWarmColumns sends many small records after a record with many columns. The columns, which the runner keeps,
+// do not count.
+func TestUnusedWarmColumns(t *testing.T) {
+	t.Parallel()
+	columns, record := "svc_timestamp TimestampNanosecond ti", `{"k0":1`
+	for k := range 1000 {
+		columns += fmt.Sprintf(", k%d Int64", k)
+		record += fmt.Sprintf(`,"k%d":1`, k)
+	}
+	table := having(columns)
+	r := newIdentity()
+	if _, err := runOn(r, request(table), []string{record + "}"}); err != nil {
+		t.Fatal(err)
+	}
+	if !r.renew() {
+		t.Fatal("the runner cannot be used again")
+	}
+	reserved := int64(0)
+	q := request(table, func(q *Request) {
+		q.Reserve = func(size int64) error {
+			reserved = size
+			return nil
+		}
+	})
+	if err := r.start(q); err != nil {
+		t.Fatal(err)
+	}
+	r.minCells = 100_000
+	const rows = 10_000
+	for range rows {
+		if err := r.ScanLine([]byte(`{"k1":1}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := r.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.home == nil || len(out.Tables[0].Rows.Cols()) != 2 {
+		t.Errorf("%d columns, a warm home %t", len(out.Tables[0].Rows.Cols()), r.home != nil)
+	}
+	if reserved > rows*100*8 {
+		t.Errorf("%d bytes are reserved for %d rows of two columns", reserved, rows)
+	}
+}
