@@ -63,8 +63,11 @@ const (
 	maxCombineBytes = 128 << 10
 	maxPackRows     = 16 << 10
 	maxPackBytes    = 2 << 20
-	// maxPackCells limits the cells of a table, also empty ones: each request may bring other columns.
-	maxPackCells = 2 << 20
+	// maxPackCells limits the cells of a table, also empty ones: each request may bring other columns. From minPackCells
+	// on, there are at most maxPackPadding times as many cells as the requests would have by themselves.
+	maxPackCells   = 2 << 20
+	minPackCells   = 16 << 10
+	maxPackPadding = 8
 )
 
 // combiner combines small requests to one shard.
@@ -96,6 +99,7 @@ type pack struct {
 type part struct {
 	table *schema.Table
 	rows  *column.Builder
+	cells int // that the requests would have by themselves
 }
 
 // combinable reports whether jobs should be sent with jobs of other requests. All jobs belong to one request and
@@ -157,7 +161,9 @@ func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack
 		return nil
 	}
 	for _, j := range jobs {
-		p.part(j.target.table).AppendRows(j.builder())
+		x := p.part(j.target.table)
+		x.rows.AppendRows(j.builder())
+		x.cells += j.to * len(j.builder().Cols())
 		p.rows += j.to
 		p.bytes += j.bytes
 	}
@@ -177,7 +183,8 @@ func (p *pack) fits(jobs []*job) bool {
 	for _, j := range jobs {
 		if i := p.find(j.target.table); i >= 0 {
 			rows, cols := p.parts[i].rows.Rows()+j.to, len(p.parts[i].rows.Cols())+len(j.builder().Cols())
-			if rows*cols > maxPackCells {
+			own := p.parts[i].cells + j.to*len(j.builder().Cols())
+			if rows*cols > min(max(minPackCells, maxPackPadding*own), maxPackCells) {
 				return false
 			}
 		}
@@ -193,10 +200,10 @@ func (p *pack) find(t *schema.Table) int {
 	})
 }
 
-// part returns the builder for a table. Callers with different definitions of the table get different builders.
-func (p *pack) part(t *schema.Table) *column.Builder {
+// part returns the part for a table. Callers with different definitions of the table get different parts.
+func (p *pack) part(t *schema.Table) *part {
 	if i := p.find(t); i >= 0 {
-		return p.parts[i].rows
+		return &p.parts[i]
 	}
 	n := len(p.parts)
 	if n < cap(p.parts) {
@@ -208,7 +215,7 @@ func (p *pack) part(t *schema.Table) *column.Builder {
 		p.parts[n].rows = &column.Builder{}
 	}
 	p.parts[n].table = t
-	return p.parts[n].rows
+	return &p.parts[n]
 }
 
 // send sends packs until there are none left. A pack's writes belong to several requests, so the cancellation of
@@ -256,7 +263,7 @@ func (p *pack) answer(err error) {
 	next := &pack{parts: p.parts[:0]}
 	for i := range p.parts {
 		p.parts[i].rows.Reset()
-		p.parts[i].table = nil
+		p.parts[i].table, p.parts[i].cells = nil, 0
 	}
 	p.parts, p.err = nil, err
 	close(p.done)
