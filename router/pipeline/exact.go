@@ -22,6 +22,11 @@ type exact struct {
 	byName  []int
 }
 
+// size returns the memory of the data.
+func (x *exact) size() int {
+	return 48*cap(x.members) + 40*cap(x.leaves) + cap(x.names) + cap(x.keys) + 8*(cap(x.order)+cap(x.byName))
+}
+
 // member is a key of an object and the position of its value.
 type member struct {
 	key     int // in the text, or in exact.keys
@@ -65,7 +70,7 @@ func (r *identity) scanExact(pos int, whole bool) (int, error) {
 		return next, r.refuse(err)
 	}
 	r.records++
-	r.ledger.extra = 48*cap(r.exact.members) + 40*cap(r.exact.leaves) + cap(r.exact.names) + cap(r.exact.keys)
+	r.ledger.extra = r.exact.size()
 	return next, d.stored(next - pos)
 }
 

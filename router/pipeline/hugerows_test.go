@@ -86,3 +86,18 @@ func TestUnusedWarmColumns(t *testing.T) {
 		t.Errorf("%d bytes are reserved for %d rows of two columns", reserved, rows)
 	}
 }
+
+// TestExactMemoryIsNotKept checks that a record of many keys does not leave memory that counts for later requests.
+func TestExactMemoryIsNotKept(t *testing.T) {
+	t.Parallel()
+	record := `{"k0":1`
+	for k := range 20_000 {
+		record += fmt.Sprintf(`,"k%d":1`, k%10_000) // keys that come twice take the exact path
+	}
+	r := newIdentity()
+	_, _ = runOn(r, request(), []string{record + "}"}) // it has too many columns
+	r.renew()
+	if n := r.exact.size(); n > keepExact {
+		t.Errorf("%d bytes are kept", n)
+	}
+}

@@ -145,8 +145,10 @@ func (r *identity) Release() {
 
 // renew prepares r for another request, and reports whether r should be kept for it.
 func (r *identity) renew() bool {
-	size := r.byteSize() + cap(r.scratch) + cap(r.record) + cap(r.exact.members)*48 + cap(r.exact.names)
-	if size > keepBytes || r.columns > keepColumns {
+	if r.exact.size() > keepExact {
+		r.exact = exact{} // it counts as memory of later requests
+	}
+	if r.byteSize()+cap(r.scratch)+cap(r.record) > keepBytes || r.columns > keepColumns {
 		return false
 	}
 	r.warm = r.cool()

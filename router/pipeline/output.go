@@ -10,7 +10,9 @@ import (
 
 // The limits of the memory that Release keeps for the next request.
 const (
-	keepBytes   = 32 << 20
+	keepBytes = 32 << 20
+	// keepExact is the most memory of the exact path that is kept.
+	keepExact   = 256 << 10
 	keepColumns = 4096
 )
 
