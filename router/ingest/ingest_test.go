@@ -144,6 +144,23 @@ func TestBatchesByThemselves(t *testing.T) {
 	}
 }
 
+// A panic fails a batch, alone or among others, and not the process.
+func TestPanicOfABatch(t *testing.T) {
+	s, st := ingesttest.New(t)
+	one := func(to *ingest.Sink) error { return to.JSON([]byte(`{"a":1}`)) }
+	fault := func(*ingest.Sink) error { panic("a fault") }
+	out := s.Store(t.Context(), request(batch("t0", fault)))
+	out = append(out, s.Store(t.Context(), request(batch("t1", one), batch("t2", fault), batch("t3", one)))...)
+	for i, code := range []errs.Code{errs.Internal, errs.Success, errs.Internal, errs.Success} {
+		if got := errs.CodeOf(out[i].Err); out[i].Err == nil != (code == errs.Success) || out[i].Err != nil && got != code {
+			t.Errorf("batch %d: %v", i, out[i].Err)
+		}
+	}
+	if diff := cmp.Diff([]string{"public.t1", "public.t3"}, st.Tables()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // The right is checked before the body is read, and again with the names of the tables.
 func TestRights(t *testing.T) {
 	s, st := ingesttest.New(t)

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -34,7 +32,7 @@ const (
 func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 	out := make([]Outcome, len(q.Batches))
 	if len(q.Batches) == 1 {
-		s.charged(ctx, q, q.Batches[0], q.Memory, &out[0])
+		s.guarded(ctx, q, q.Batches[0], q.Memory, &out[0])
 		return out
 	}
 	shared, columns := &sharedMemory{all: q.Memory}, pipeline.ShareNewColumns(len(q.Batches))
@@ -52,15 +50,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 			m := shared.part()
 			defer m.release()
 			b.newColumns = &columns[i]
-			defer func() {
-				if p := recover(); p != nil { // a panic of another goroutine than that of the request ends the process
-					s.log.ErrorContext(ctx, "panic while storing a batch", "table", b.Table, "panic", fmt.Sprint(p), "stack",
-						string(debug.Stack()))
-					out[i] = Outcome{Err: s.Failed(q.Protocol, StagePipeline, errs.New(errs.Internal,
-						"panic while storing rows of table %s: %v", b.Table, p))}
-				}
-			}()
-			s.charged(ctx, q, b, m, &out[i])
+			s.guarded(ctx, q, b, m, &out[i])
 			return nil
 		})
 	}

@@ -2,9 +2,7 @@ package write
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -245,13 +243,7 @@ func (c *combiner) send(sessionID uint64) {
 
 // call sends the batches of a pack. A panic fails the requests of the pack, and does not end the process.
 func (c *combiner) call(ctx context.Context, sessionID uint64, p *pack) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			c.w.log.Error("panic while sending rows of several requests", "shard", c.shard, "panic", fmt.Sprint(r), "stack",
-				string(debug.Stack()))
-			err = errs.New(errs.Internal, "panic while sending rows to shard %d: %v", c.shard, r).WithReason(errs.OutcomeUnknown)
-		}
-	}()
+	defer c.w.recovered(c.shard, &err)
 	return c.w.sendBatches(ctx, sessionID, c.shard, len(p.parts), func(i int) piece {
 		rows := p.parts[i].rows
 		return piece{table: p.parts[i].table, rows: rows, to: rows.Rows()}

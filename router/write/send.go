@@ -2,6 +2,8 @@ package write
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -50,12 +52,21 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	group.SetLimit(maxParallelShards)
 	for i, shard := range shards {
 		group.Go(func() error {
+			defer w.recovered(shard, &failed[i])
 			failed[i] = w.sendShard(ctx, sessionID, shard, byShard[shard])
 			return nil
 		})
 	}
 	_ = group.Wait()
 	return worst(failed)
+}
+
+// recovered turns a panic into an error. In a goroutine that is not that of a request, it would end the process.
+func (w *Writer) recovered(shard uint32, err *error) {
+	if r := recover(); r != nil {
+		w.log.Error("panic while sending rows", "shard", shard, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+		*err = errs.New(errs.Internal, "panic while sending rows to shard %d: %v", shard, r).WithReason(errs.OutcomeUnknown)
+	}
 }
 
 // jobsByShard returns the jobs that are not stored yet by their shards, and the shards in the order of the jobs. Jobs
