@@ -101,3 +101,44 @@ func TestExactMemoryIsNotKept(t *testing.T) {
 		t.Errorf("%d bytes are kept", n)
 	}
 }
+
+// TestSparseRowsAreNotSealed sends many short records, and then one with all columns of the table. Nearly all cells are
+// empty: the rows stay for package write to divide, or are refused, and nothing panics. The runner is new, or has kept
+// the columns of an earlier request.
+func TestSparseRowsAreNotSealed(t *testing.T) {
+	t.Parallel()
+	columns, record := "svc_timestamp TimestampNanosecond ti, a Int64", `{"a":1`
+	for k := range 1022 {
+		columns += fmt.Sprintf(", c%d Int64", k)
+		record += fmt.Sprintf(`,"c%d":1`, k)
+	}
+	record += "}"
+	table := having(columns)
+	for _, warm := range []bool{false, true} {
+		for _, rows := range []int{32_400, 60_000} {
+			r := newIdentity()
+			if warm {
+				if _, err := runOn(r, request(table), []string{record}); err != nil || !r.renew() {
+					t.Fatal(err)
+				}
+			}
+			if err := r.start(request(table)); err != nil {
+				t.Fatal(err)
+			}
+			var err error
+			for i := 0; i < rows+1000 && err == nil; i++ {
+				line := `{"a":1}`
+				if i == rows {
+					line = record
+				}
+				err = r.ScanLine([]byte(line))
+			}
+			if err == nil {
+				_, err = r.Finish()
+			}
+			if rows == 60_000 && (err == nil || !strings.Contains(err.Error(), "nearly all of them empty")) {
+				t.Errorf("a warm runner %t, %d rows: %v", warm, rows, err)
+			}
+		}
+	}
+}

@@ -82,11 +82,16 @@ func (d *dest) cutPart() error {
 			used++
 		}
 	}
+	if (d.rows.PastRows()+rows)*used > d.s.minCells { // columns that were kept may be used only now
+		if err := d.checkSize(); err != nil {
+			return err
+		}
+	}
 	if rows < partRows && d.load < partBytes && rows*used < partCells {
 		return nil
 	}
-	if rows > column.MaxRows || d.load > column.MaxInflated/8 {
-		return nil // the rows of one record, or huge rows: package write divides them
+	if rows > column.MaxRows || d.load > column.MaxInflated/8 || 9*rows*used > column.MaxInflated/2 {
+		return nil // the rows of one record, huge rows, or nearly empty ones: package write divides them
 	}
 	for _, c := range d.rows.Cols() {
 		d.pastValues += c.Len() - c.Nulls()

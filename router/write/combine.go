@@ -243,7 +243,7 @@ func (c *combiner) send(sessionID uint64) {
 
 // call sends the batches of a pack. A panic fails the requests of the pack, and does not end the process.
 func (c *combiner) call(ctx context.Context, sessionID uint64, p *pack) (err error) {
-	defer c.w.recovered(c.shard, &err)
+	defer c.w.recovered(c.shard, nil, &err)
 	return c.w.sendBatches(ctx, sessionID, c.shard, len(p.parts), func(i int) piece {
 		rows := p.parts[i].rows
 		return piece{table: p.parts[i].table, rows: rows, to: rows.Rows()}

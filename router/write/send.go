@@ -52,7 +52,7 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	group.SetLimit(maxParallelShards)
 	for i, shard := range shards {
 		group.Go(func() error {
-			defer w.recovered(shard, &failed[i])
+			defer w.recovered(shard, byShard[shard], &failed[i])
 			failed[i] = w.sendShard(ctx, sessionID, shard, byShard[shard])
 			return nil
 		})
@@ -61,11 +61,17 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	return worst(failed)
 }
 
-// recovered turns a panic into an error. In a goroutine that is not that of a request, it would end the process.
-func (w *Writer) recovered(shard uint32, err *error) {
+// recovered turns a panic into an error, also of the jobs, which may have been stored. In a goroutine that is not that
+// of a request, it would end the process.
+func (w *Writer) recovered(shard uint32, jobs []*job, err *error) {
 	if r := recover(); r != nil {
 		w.log.Error("panic while sending rows", "shard", shard, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 		*err = errs.New(errs.Internal, "panic while sending rows to shard %d: %v", shard, r).WithReason(errs.OutcomeUnknown)
+		for _, j := range jobs {
+			if !j.acked {
+				j.err = *err
+			}
+		}
 	}
 }
 
